@@ -21,7 +21,7 @@ from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents.agent import Agent, find_agent
 from lifeboat_core.capture.sync_json import is_whole
 from lifeboat_core.documents.remote_documents import Away, There
-from lifeboat_core.texts.human_text import NO_BREAK, count_text, size_text, time_text
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, quote_argument, size_text, time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _print(session: CommandSession, done: AdoptionResult) -> None:
     print_capture(output, done.capture)
     if done.aside is not None:
         output.line("The previous history of this machine is kept for 90 days:")
-        output.verbatim(f"  lifeboat restore {adoption.agent.name} --from aside --dry-run")
+        output.verbatim(f"  lifeboat restore {quote_argument(adoption.agent.name)} --from aside --dry-run")
     for warning in adoption.warnings:
         output.warn(warning)
     for name, why in done.missed.items():

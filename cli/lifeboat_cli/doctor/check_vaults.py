@@ -8,6 +8,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.restore_plan import load_trusted_keys
+from lifeboat_core.texts.human_text import quote_argument
 
 TITLE = "Vaults"
 
@@ -18,15 +19,14 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _vault(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
+    name = quote_argument(agent.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:
-            yield DoctorFinding(
-                DoctorLevel.ERROR, agent.name, "nothing was captured yet", f"lifeboat sync {agent.name}"
-            )
+            yield DoctorFinding(DoctorLevel.ERROR, agent.name, "nothing was captured yet", f"lifeboat sync {name}")
             return
         found = vault.verify(trusted=load_trusted_keys(context), whole=False)
     for finding in found.findings:
-        fix = f"lifeboat restore {agent.name} --at SEQ, where lifeboat verify {agent.name} --at SEQ finds no damage"
+        fix = f"lifeboat restore {name} --at SEQ, where lifeboat verify {name} --at SEQ finds no damage"
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
     for number in found.unsigned:
         result = f"sequence {number}: it is not signed, but this home signs every sequence"

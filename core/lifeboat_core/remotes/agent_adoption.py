@@ -35,6 +35,7 @@ from lifeboat_core.remotes.redactions import purge_exchange
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.state.state_db import StateDb, delete_cache
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.errors import AgentErased, EpochMoved, RemoteDenied, UnknownAtRemote, VaultMissing
 from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent, RemoteHead
 from lifeboat_vault.vault import Vault
@@ -263,7 +264,8 @@ def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: P
         report = capture_into(context, agent, copy, db)
         if report.outcome == ROOT_MISSING:
             raise UnknownAgent(
-                f"{agent.workspace} does not exist, or is empty", fix=f"lifeboat agents move {agent.name} DIR"
+                f"{agent.workspace} does not exist, or is empty",
+                fix=f"lifeboat agents move {quote_argument(agent.name)} DIR",
             )
         new = copy.state().sequence.number
         nothing: JsonObject = {"files": [], "records": [], "documents": []}

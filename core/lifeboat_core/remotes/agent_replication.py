@@ -532,7 +532,7 @@ class _Replication:
     def _fenced_as(self, fenced: JsonObject) -> ReplicationOutcome:
         known = acknowledged_states.note_acknowledged(self._vault, self._config.id, fenced=fenced)
         why = FenceReason(fenced["reason"])
-        fix = f"lifeboat agents adopt {self._agent.name}"
+        fix = f"lifeboat agents adopt {quote_argument(self._agent.name)}"
         message = describe_fence_reason(why, fenced["machine"])
         return ReplicationOutcome(self._config.name, self._config.id, known.number, FENCED, message, why, 0, None, fix)
 

@@ -196,7 +196,7 @@ def finish_return(
         if adoption.changes.get("held"):
             raise RestoreError.CONSENT_NEEDED(
                 f"{agent.name} lacks much of what {unfinished.config.name} has: compare it first",
-                fix=f"lifeboat agents adopt {agent.name}",
+                fix=f"lifeboat agents adopt {quote_argument(agent.name)}",
             )
         done = agent_adoption.adopt_agent(context, adoption, take_over=take_over, tell=tell)
     _forget_target(context, agent.id)
