@@ -44,4 +44,5 @@ def test_a_home_that_is_moved_away_while_it_is_read_loses_no_agent(ada: Protecte
     assert fleet.load() == ([], [])
     assert moving.after < 0 and list(fleet.watched_agents) == [ada.agent.id]
     fleet.load()
-    assert "is gone" in str(fleet.problem) and list(fleet.watched_agents) == [ada.agent.id]
+    assert "home was removed, with every copy in it" in str(fleet.problem)
+    assert list(fleet.watched_agents) == [ada.agent.id]

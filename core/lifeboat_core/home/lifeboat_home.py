@@ -34,7 +34,6 @@ from lifeboat_core.errors import HomeError, UnknownAgent
 from lifeboat_core.home.path_variables import HOME, refuse_relative_paths
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.texts.misplaced_words import refuse_in_environment
-from lifeboat_keys.installers import upgrade_command
 
 LAYOUT_VERSION = 2
 """1: without logs/ and run/. See `lifeboat_core.migrations`."""
@@ -267,6 +266,8 @@ class Home:
             self.set_layout(files, LAYOUT_VERSION)
         version = self.layout(files)
         if version > LAYOUT_VERSION:
+            from lifeboat_keys.installers import upgrade_command  # the daemon loads no keys, and only errors need it
+
             raise HomeError.NEWER(
                 f"{self.folder} has layout {version}{self._made_by(files)}; this release, "
                 f"{read_release()}, supports layouts up to {LAYOUT_VERSION}",
