@@ -107,7 +107,7 @@ def add(
     if not dry_run:
         wake_daemon(session.context)
     readable = remote_kinds.find_kind(config.url).readable_by(config)
-    facts = {"readable": readable, "token": _describe_token(met), "release": met.about.release}
+    facts: JsonObject = {"readable": readable, "token": _describe_token(met), "release": met.about.release}
     document = Met(**describe_config(config), **facts, dry_run=dry_run)
     if before == config and given.token is None:
         known = f"{config.name} is already a remote with this address. Nothing was changed."
