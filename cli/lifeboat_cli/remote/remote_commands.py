@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.remote.remote_listing import describe_config, list_remotes, show_remote
 from lifeboat_cli.remote.remote_test_command import test
