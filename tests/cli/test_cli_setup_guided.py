@@ -11,6 +11,7 @@ import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
+from lifeboat_formats.interchange.format_registry import list_formats
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.cli.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
@@ -229,7 +230,9 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
         _say(terminal, "Word 1: ", " ".join(words))
         terminal.wait_for("is recovered")
         _say(terminal, "Which one")
-        _say(terminal, "For which runtime")
+        offered = terminal.wait_for(r"For which runtime \(([^)]+)\)")[1].split(", ")
+        assert {"hermes", "openclaw", "zeroclaw"} <= set(offered) and not set(offered) & set(list_formats())
+        terminal.type("")
         _say(terminal, "Its folder on this machine")
         _say(terminal, "Bring Juniper back to")
         machine = terminal.wait_for(r"message|(\S+) wrote Juniper")[1]

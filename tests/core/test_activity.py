@@ -11,11 +11,12 @@ from lifeboat_alf.purging.purge_items import PurgeOptions
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core import exchange
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.history import activity_log
+from lifeboat_core.history import activity_log, thin_history
 from lifeboat_core.history.activity_log import ActivityEntry
 from lifeboat_core.purge import purge_run
 from lifeboat_core.purge.purge_search import PurgeRequest
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
+from lifeboat_vault.retention import thin_sequences
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw
 
@@ -105,6 +106,34 @@ def test_what_the_user_accepts_is_told_once(tmp_path: Path) -> None:
 def test_no_content_stands_in_the_log(ada: Protected) -> None:
     restored(ada)
     assert "Soup" not in json.dumps([each.to_json() for each in told(ada)])
+
+
+def test_a_pin_and_a_name_tell_their_sequence(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        vault.pin(1, "user")
+        vault.label(0, "first")
+        vault.label(0, None)
+        vault.unpin(1, "user")
+    assert [(each.kind, each.sequence, each.text) for each in told(ada)[:4]] == [
+        ("unpin", 1, "sequence 1 unpinned, may be thinned"),
+        ("label", 0, "sequence 0 no longer named"),
+        ("label", 0, "sequence 0 named"),
+        ("pin", 1, "sequence 1 pinned, never thinned"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dropped", "text"), [([0], "sequence 0 thinned"), ([0, 2, 4], "3 sequences thinned, from 0 to 4")]
+)
+def test_thinned_sequences_are_named(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch, dropped: list[int], text: str
+) -> None:
+    for number in range(2, 7):
+        ada.write("MEMORY.md", f"# Memory\n\nSoup {number}.\n")
+        ada.capture()
+    monkeypatch.setattr(thin_sequences, "sequences_to_drop", lambda *_: dropped)
+    thin_history.thin_agent(ada.context, ada.agent)
+    assert [each.text for each in told(ada) if each.kind == "thin"] == [text]
 
 
 def test_a_limit_gives_the_newest(ada: Protected) -> None:

@@ -92,6 +92,22 @@ def test_the_wizards_offer_every_runtime_a_folder_of_its_own() -> None:
     assert offered["aimem"] == Path.home() / "aimem" / "juniper-bay"
 
 
+def test_an_agent_of_a_remote_is_offered_folders_for_runtimes_only(isolated_home: Path, tmp_path: Path) -> None:
+    run("agents", "add", openclaw_workspaces.make_state_dir(isolated_home / ".openclaw").workspace)
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri())
+    run("sync")
+    (away,) = run("agents", "list", "--remote", "stick")["agents"]
+    assert set(away["folders"]) == set(runtimes.list_runtimes()) - set(formats.list_formats())
+
+
+def test_an_agent_in_a_file_format_keeps_the_folder_of_its_own(tmp_path: Path) -> None:
+    run("agents", "add", sample(tmp_path / "lark", "aimem").parent)
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri())
+    run("sync")
+    (away,) = run("agents", "list", "--remote", "stick")["agents"]
+    assert set(away["folders"]) & set(formats.list_formats()) == {"aimem"} == {away["runtime"]}
+
+
 def test_a_restore_as_bundles_tells_what_of_the_agent_stands_in_none(isolated_home: Path, tmp_path: Path) -> None:
     workspace = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw").workspace
     run("agents", "add", workspace)

@@ -47,6 +47,18 @@ async def test_y_copies_a_command_that_there_is(screen: str) -> None:
 
 
 @every_screen
+async def test_keys_behind_q_do_nothing(screen: str) -> None:
+    async with opened(screen) as pilot:
+        pilot.app.screen.set_focus(None)
+        before, keys = pilot.app.screen, sorted({*pilot.app.screen.active_bindings} - {"q"})
+        await pilot.press("q")
+        assert pilot.app._exit
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert pilot.app.return_code == 0 and pilot.app._exception is None and pilot.app.screen is before
+
+
+@every_screen
 async def test_what_fails_is_said_and_the_screen_stays(screen: str) -> None:
     link = recorded()
     async with opened(screen, link) as pilot:

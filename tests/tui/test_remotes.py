@@ -294,7 +294,7 @@ async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> Non
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "t")
         shown = text_of(pilot)
-        assert "home: 1 of 2 checks failed" in shown and "2 test agents left there" in shown
+        assert "home: 1 of 2 checks failed" in shown and "2 test agents stay at the remote" in shown
         assert shown.index("failed: it keeps") < shown.index("it gives back")
         assert isinstance(pilot.app.screen, OutcomeScreen)
         await press(pilot, "enter")

@@ -131,7 +131,7 @@ async def test_another_folder_can_be_adopted_and_in_place_cannot() -> None:
     async with wizard(link) as pilot:
         await _to_what(pilot, "adopt")
         await press(pilot, "enter")
-        assert any("only when restoring to another folder" in note for note in notes(pilot))
+        assert any("needs another folder" in note for note in notes(pilot))
         screen(pilot).what.table.select("to")
         await press(pilot, "enter", "down", "enter")
         await say(pilot, "/srv/copy")
@@ -225,11 +225,20 @@ async def test_credentials_are_included_and_left_out_with_one_key() -> None:
 
 async def test_the_preview_says_whether_credentials_go_back_without_a_decision() -> None:
     link = machine()
-    link.answers(DRY, PLAN | {"with_credentials": True})
+    token = {"label": "openclaw.json: apiKey", "outcome": "injected"}
+    link.answers(DRY, PLAN | {"with_credentials": True, "credentials": [token]})
     async with wizard(link, at="12") as pilot:
-        assert "put back (press i to leave them out)" in " ".join(text_of(pilot).split())
+        assert "1 put back (press i to leave them out)" in " ".join(text_of(pilot).split())
         await press(pilot, "i")
         assert commands(link, *DRY)[-1][3:] == ("--at", "12", "--without-credentials")
+
+
+async def test_a_plan_without_credentials_offers_no_key_to_leave_them_out() -> None:
+    link = machine()
+    link.answers(DRY, PLAN | {"with_credentials": True})
+    async with wizard(link, at="12") as pilot:
+        shown = " ".join(text_of(pilot).split())
+        assert "Credentials none to put back" in shown and "leave them out" not in shown
 
 
 async def test_warnings_missing_things_and_hazards_are_said_before() -> None:

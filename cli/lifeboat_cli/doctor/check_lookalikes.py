@@ -36,13 +36,11 @@ def _of(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
                 found, unread = secret_lookalikes.read_lookalikes(db), secret_lookalikes.read_opaque_files(db)
     for path, places in sorted(found.items()):
         result = (
-            f"{path_text(path)} contains text in plain text that looks like a secret: "
+            f"{path_text(path)} contains plain text that looks like a secret: "
             f"{secret_lookalikes.describe_places(places)}"
         )
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, f"{result}. {REST}", write_cut_command(agent.name, path))
     for path, form in sorted(unread.items()):
         yield DoctorFinding(DoctorLevel.OK, agent.name, f"{path_text(path)} was not searched for secrets: {form}")
     if not found:
-        yield DoctorFinding(
-            DoctorLevel.OK, agent.name, "no captured file contains text in plain text that looks like a secret"
-        )
+        yield DoctorFinding(DoctorLevel.OK, agent.name, "no captured file contains plain text that looks like a secret")

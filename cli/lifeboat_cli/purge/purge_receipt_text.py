@@ -22,11 +22,12 @@ _MOST_PLACES = 3
 _ENOUGH = 13
 """Characters of an id that distinguish receipts by the millisecond. They fit on a narrow terminal for copying."""
 _LOOKED = {
-    "bodies": "version",
-    "files": "file",
-    "live": "place in the workspace",
-    "read": "remote file",
+    "bodies": ("version",),
+    "files": ("file",),
+    "live": ("place in the workspace", "places in the workspace"),
+    "read": ("remote file",),
 }
+"""What was searched again, singular and plural."""
 _REASONS = {
     "gdpr_article_17": "the right to erasure (GDPR, article 17)",
     "ccpa_deletion": "a deletion under the CCPA",
@@ -150,7 +151,7 @@ def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
             f"{when_text(here.keep_out_until)}."
         )
     looked = [
-        count_text(count, _LOOKED.get(what, what.removesuffix("s")))
+        count_text(count, *_LOOKED.get(what, (what.removesuffix("s"),)))
         for what, count in here.searched.items()
         if count and what != "hits"
     ]

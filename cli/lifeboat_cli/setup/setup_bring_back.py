@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters import adapter_registry as runtimes
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.setup import setup_questions as asking
@@ -99,7 +98,7 @@ def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
 
 def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]:
     """Return the words of the restore command, as far as its folder is known."""
-    names = runtimes.list_runtimes(session.context.home.profiles_folder)
+    names = sorted(agent["folders"])  # file formats have no folder here: no agent runs in one
     runtime = asking.ask_text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
     target = _folder(session, agent["folders"].get(runtime, ""))
     words = [agent["id"], "--from", remote, "--to", target]

@@ -98,7 +98,7 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
         kind = str(row.details.get("kind", "capture"))
         return kind, _commit_text(row, kind, counts.get(row.subject))
     if row.kind == "thin":
-        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} thinned: {row.subject}"
+        return row.kind, _thin_text(row)
     if row.kind == "drop versions":
         return row.kind, f"{count_text(_size(row.details.get('objects')), 'old version')} of large files removed"
     if row.kind == "purge":
@@ -107,7 +107,17 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
         return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed again"
     if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one decision of the user, kept in several parts
         return row.kind, ""
-    return row.kind, _TOLD.get(row.kind, "")
+    number = _number(row)
+    told = "no longer named" if row.kind == "label" and row.details.get("set") is False else _TOLD.get(row.kind, "")
+    return row.kind, told if number is None else f"sequence {number} {told}"
+
+
+def _thin_text(row: AuditRow) -> str:
+    """Name the thinned sequence, or the first and the last of several. The subject is `FIRST..LAST`."""
+    first, _, last = row.subject.partition("..")
+    if first == last:
+        return f"sequence {first} thinned"
+    return f"{count_text(_size(row.details.get('sequences')), 'sequence')} thinned, from {first} to {last}"
 
 
 def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConformanceResult:
-    """The result of one check. `message` says what was wrong, "" if nothing was. `left`: ids of made-up agents that
+    """The result of one check. `message` says what was wrong, "" if nothing was. `left`: ids of test agents that
     stay at the remote because it does not allow removing them."""
 
     name: str

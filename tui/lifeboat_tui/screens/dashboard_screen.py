@@ -266,14 +266,16 @@ press.
         set_border_title(self.query_one("#changes"), "Last changes")
         now = self.link.now()
         entries = self._changes if agent is not None and agent.id == self._changes_of else ()
+        kinds = [make_plain(one.kind.replace("_", " ")) for one in entries]
+        width = max(map(len, kinds), default=0)
         lines = [
             Content.assemble(
                 (f"{format_time_or_day(one.time, now):<10}", "$foreground 60%"),
                 "  ",
-                (f"{make_plain(one.kind)}  ", "bold"),
+                (f"{kind:<{width}}  ", "bold"),
                 make_plain(one.text),
             )
-            for one in entries
+            for kind, one in zip(kinds, entries, strict=True)
         ]
         self.query_one("#changes-text", StableStatic).say(Content("\n").join(lines))
 

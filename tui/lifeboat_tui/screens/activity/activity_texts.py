@@ -102,7 +102,7 @@ def describe_log_entry(one: Entry) -> Iterator[Content]:
         yield Content(meaning)
     if helps:
         yield format_pair("next", helps.format(name=quote_argument(one.name)))
-    if one.details.get("set") is False:
+    if one.details.get("set") is False and one.kind != "label":
         yield Content("Solved: this event ended the problem.")
     yield Content("")
     yield from _pairs(

@@ -53,6 +53,7 @@ class PurposePage(FirstRunPage):
     """Page that asks for the purpose: protect, or restore an agent."""
 
     NEEDED = True
+    DEFAULT_CSS = "PurposePage > RowTable { height: 6; }"
 
     def compose(self) -> ComposeResult:
         yield from super().compose()

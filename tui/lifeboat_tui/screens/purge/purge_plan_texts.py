@@ -10,7 +10,7 @@ from lifeboat_tui.screens.purge.purge_command import PurgeChoices
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
 COLUMNS = (
-    TableColumn("WHAT", 10),
+    TableColumn("WHAT", 11),
     TableColumn("WHERE", 24, grow=3),
     TableColumn("LINE", 5, rank=3, right=True),
     TableColumn("MATCH", 8, rank=1),

@@ -24,7 +24,13 @@ from lifeboat_tui.screens.purge.purge_plan_texts import NEVER, count_purged_item
 
 Line = tuple[str, str]
 """(kind of style, sentence); the kinds done, waiting, pending and error have signs."""
-_LOOKED = {"bodies": "version", "files": "file", "live": "live place", "read": "remote file"}
+_LOOKED = {
+    "bodies": ("version",),
+    "files": ("file",),
+    "live": ("place in the workspace", "places in the workspace"),
+    "read": ("remote file",),
+}
+"""What was searched again, singular and plural."""
 _LEVELS = {"holds": "done", "open": "pending", "wrong": "error"}
 
 
@@ -74,7 +80,7 @@ def describe_receipt(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line
 def _here(here: Here) -> Iterator[Line]:
     if here.searched:
         hits = here.searched.get("hits", 0)
-        looked = [count_text(here.searched[name], word) for name, word in _LOOKED.items() if here.searched.get(name)]
+        looked = [count_text(here.searched[name], *word) for name, word in _LOOKED.items() if here.searched.get(name)]
         yield (
             "error" if hits else "done",
             f"Searched again: {join_names(looked) or 'everything'}; {count_text(hits, 'match', 'matches')}.",
@@ -141,7 +147,7 @@ def describe_verdict(holds: bool, findings: Sequence[Finding], *, said: set[str]
     elif all(each.level == "holds" for each in findings):
         yield "done", "The receipt is valid: all signatures and chain positions were checked."
     else:
-        yield "done", "The receipt is valid; open items are not errors."
+        yield "done", "The receipt is valid as far as it could be checked."
 
 
 def describe_purged_items(listed_one: Listed) -> str:

@@ -118,7 +118,8 @@ def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
         if check.message:
             yield f"    {check.message}"
     if tried.left:
-        yield f"{count_text(tried.left, 'test agent')} left there: only the operator can remove agents."
+        left = count_text(tried.left, "test agent stays", "test agents stay")
+        yield f"{left} at the remote: only its operator can remove agents."
 
 
 # Agents on a remote -------------------------------------------------------------------------------------------------

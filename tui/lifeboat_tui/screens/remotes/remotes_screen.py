@@ -187,7 +187,7 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         title = (
             f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
             if failed
-            else f"{one.name} passed ({count_text(len(tried.checks), 'check')})"
+            else f"{one.name} passed all checks ({count_text(len(tried.checks), 'check')})"
         )
         await self.answer(OutcomeScreen(title, list(describe_checks(tried, self.glyphs))))
 

@@ -39,7 +39,7 @@ HELPS = {
     "adopt": "A copy, or the agent itself: then this folder is protected, and the previous machine can no longer push.",
 }
 """Help text of each option."""
-ONLY_ELSEWHERE = "only when restoring to another folder"
+ONLY_ELSEWHERE = "needs another folder"
 SWITCHES = ("with_cron", "with_sessions", "adopt", "finish")
 
 

@@ -15,7 +15,7 @@ from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
-COLUMNS = (TableColumn("LEFT TO DO", 22), TableColumn("COMMAND", 20, grow=1))
+COLUMNS = (TableColumn("LEFT TO DO", 22, grow=1), TableColumn("COMMAND", 20, grow=1))
 
 
 class RestoreRunPage(RestoreStepPage):

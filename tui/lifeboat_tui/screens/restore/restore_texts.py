@@ -80,6 +80,8 @@ def _place(name: str) -> str:
 def _credentials_head(plan: Plan) -> str:
     if not plan.with_credentials:
         return "not included (press i to include them)"
+    if not plan.credentials:
+        return "none to put back"
     back = sum(each.outcome == "injected" for each in plan.credentials)
     left = len(plan.credentials) - back
     return f"{back} put back{f', {left} left out' if left else ''} (press i to leave them out)"
