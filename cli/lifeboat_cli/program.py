@@ -192,7 +192,9 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
     except click.UsageError as error:
         _say_usage(output, error)
         return 2
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        if error.__cause__ is None and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
+            click.echo(err=True)  # click ends the line of an interrupted command, but not that of a question
         output.note("Stopped. No change was left incomplete.")
         return INTERRUPTED
     except BrokenPipeError:
@@ -219,8 +221,14 @@ def _say(output: CommandOutput, error: Exception) -> int:
 
 
 def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
-    usage = LifeboatError(error.format_message(), fix=_help_command(error))
-    usage.code, usage.title = "usage", "Unknown command or option"
+    message = error.format_message()
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the whole help
+        if not output.as_json:
+            click.echo(block_text(message), err=True)
+            return
+        message = "A command of this group is missing."
+    usage = LifeboatError(message, fix=_help_command(error))
+    usage.code, usage.title = "usage", "Invalid command line"
     output.error(usage)
 
 

@@ -23,7 +23,7 @@ Done.
 Failed, or a check found a problem.
 .TP
 .B 2
-Unknown command or option.
+Invalid command line.
 .TP
 .B 3
 Refused by a guard: nothing was done.

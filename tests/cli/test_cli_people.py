@@ -20,6 +20,7 @@ from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.cli import cli_client
 from support.patience import patience
+from support.terminal import Terminal
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
@@ -117,7 +118,20 @@ def test_an_undo_says_that_it_took_back_and_no_sequence(ada: str, workspace: Pat
     assert "not asked for" not in said and "things" not in said and "other machine" not in said
     said = say(capsys, "undo", ada)
     assert "is undone." in said and "1 file restored.\n" in said and "Sequence" not in said
+    assert "Take back the undo:\n  lifeboat undo " in said
     assert (workspace / "MEMORY.md").read_text() == "# Other\n"
+
+
+def test_a_restore_of_what_is_there_says_that_nothing_changes(ada: str, capsys: Said) -> None:
+    said = say(capsys, "restore", ada, "--at", "0", "--dry-run")
+    assert re.search(r"^nothing to restore; \d+ files unchanged", said, re.MULTILINE)
+
+
+def test_ctrl_c_at_a_question_begins_a_new_line(ada: str) -> None:
+    with Terminal("restore", ada, "--at", "0") as terminal:
+        terminal.wait_for("Write this.*: ")
+        assert terminal.interrupted() == 130
+    assert "\nStopped. No change was left incomplete." in terminal.left
 
 
 def test_a_restore_without_credentials_names_the_command_that_puts_them_back(

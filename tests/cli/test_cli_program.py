@@ -102,6 +102,15 @@ def test_a_group_without_a_command_shows_what_there_is(
     assert json.loads(capsys.readouterr().out).keys() == shown.keys()
 
 
+@pytest.mark.parametrize("group", ["receipts", "endpoint", "alf", "records"])
+def test_a_group_that_needs_a_command_prints_its_help(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run_command([group]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith(f"Usage: lifeboat {group} ") and "\\n" not in said.err
+    assert program.run_command([group, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["message"]
+
+
 def test_the_version_has_a_short_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run_command(["-V"]) == 0
     assert capsys.readouterr().out.startswith("lifeboat, version ")

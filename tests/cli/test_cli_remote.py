@@ -88,7 +88,7 @@ def test_on_the_command_line_it_is_warned_about(endpoint: RunningEndpoint, conte
     secret = token(endpoint)
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(notes):
         assert program.run_command(["remote", "add", "home", joined(endpoint, secret)]) == 0
-    assert "history" in notes.getvalue() and "lifeboat sync" in said.getvalue()
+    assert "history" in notes.getvalue() and "lifeboat agents list --remote home" in said.getvalue()
     assert secret not in notes.getvalue() + said.getvalue()
 
 

@@ -94,6 +94,19 @@ def test_nothing_entered_is_an_error_that_names_the_help(context: Context) -> No
     assert "the join line is empty" in terminal.said
 
 
+def test_text_that_is_no_address_is_told_how_a_join_line_begins(context: Context) -> None:
+    with Terminal("remote", "add", "home") as terminal:
+        terminal.wait_for("The join line")
+        terminal.type("nonsense")
+        assert terminal.ended() == 1
+    assert "lifeboat+https://" in terminal.said
+
+
+def test_a_mistyped_remote_gets_a_suggestion(context: Context, tmp_path: Path) -> None:
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri())
+    assert "Did you mean 'stick'?" in run("remote", "show", "stik", expect=1)["error"]["message"]
+
+
 # Without a terminal ---------------------------------------------------------------------------------------------------
 
 

@@ -73,6 +73,7 @@ def test_an_agent_that_was_never_sent_is_named(ada: Protected) -> None:
         ({"state": "fenced", "message": "the agent moved to laptop-2"}, DoctorLevel.ERROR, "lifeboat agents adopt"),
         ({"state": "held", "message": "a removal waits"}, DoctorLevel.WARNING, "lifeboat agents accept"),
         ({"state": "error", "message": "token is missing"}, DoctorLevel.ERROR, "lifeboat doctor --remote home"),
+        ({"state": "error", "code": "remote_denied"}, DoctorLevel.ERROR, "lifeboat remote token home"),
         ({"state": "error", "code": "remote_forgot"}, DoctorLevel.ERROR, "lifeboat remote remove home"),
         ({"state": "waiting", "tries": 9}, DoctorLevel.WARNING, "lifeboat doctor --remote home"),
         ({"state": "waiting", "tries": 1}, DoctorLevel.OK, None),

@@ -283,7 +283,7 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
         for agent in found
     ]
     rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), _short_id(agent)) for agent in found]
-    columns = ("agent", "runtime", "workspace", "standing", "id")
+    columns = ("agent", "runtime", "workspace", "state", "id")
 
     def text() -> None:
         if not rows:

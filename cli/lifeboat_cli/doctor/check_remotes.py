@@ -17,6 +17,7 @@ from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_regi
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, describe_damage
 from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_core.texts.human_text import age_text, quote_argument
+from lifeboat_vault.errors import RemoteDenied
 
 TITLE = "Remotes"
 _TRIES = 5
@@ -83,6 +84,10 @@ def _standing(
     if known.state == ERROR and known.code == FORGOT:
         return DoctorFinding(
             DoctorLevel.ERROR, subject, message, f"lifeboat remote remove {quote_argument(config.name)}"
+        )
+    if known.state == ERROR and known.code == RemoteDenied.code:
+        return DoctorFinding(
+            DoctorLevel.ERROR, subject, message, f"lifeboat remote token {quote_argument(config.name)}"
         )
     if known.state == ERROR:
         return DoctorFinding(DoctorLevel.ERROR, subject, message, fix)

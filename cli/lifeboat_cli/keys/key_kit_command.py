@@ -120,7 +120,10 @@ def _say_kit(session: CommandSession, target: Path, accesses: list[KitAccess], *
         session.output.line(f"{target} contains your key. Print it, then delete the file.", style="bold")
     for one in accesses:
         if one.token_id:
-            say(f"{one.remote.name}: restore-only access; to revoke it: lifeboat endpoint token revoke {one.token_id}")
+            say(
+                f"{one.remote.name}: restore-only access; to revoke it, on its server: "
+                f"lifeboat endpoint token revoke {one.token_id} --data DIR"
+            )
     if target != DASH:
         session.output.line("On a new machine:")
         session.output.verbatim(f"  lifeboat setup --kit {quote_argument(str(target))}")

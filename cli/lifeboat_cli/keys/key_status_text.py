@@ -15,7 +15,7 @@ PLACES = {
     StoreKind.PASSPHRASE: "a file encrypted with a passphrase",
     StoreKind.COMMAND: "the program in the setting key_command",
     StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
-    StoreKind.FILE: "a file in this home that only its mode protects",
+    StoreKind.FILE: "a file that only its file mode protects",
 }
 STORE = click.option(
     "--store",
@@ -40,9 +40,7 @@ def print_status(output: CommandOutput, document: JsonObject) -> None:
     proven_at = document["proven_at"]
     output.line(f"Its 24 words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
     _table(output, ("former key", "replaced", "others may have it"), [_former(one) for one in document["former"]])
-    _table(
-        output, ("machine", "id", "first seen", "last seen", "standing"), [_machine(m) for m in document["machines"]]
-    )
+    _table(output, ("machine", "id", "first seen", "last seen", "state"), [_machine(m) for m in document["machines"]])
     for problem in document["problems"]:
         output.warn(problem)
     _table(output, ("agent", "its key"), [(one["name"], one["pair"] or "none yet") for one in document["agents"]])

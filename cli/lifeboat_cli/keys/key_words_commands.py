@@ -15,6 +15,7 @@ from lifeboat_cli.terminal.private_text_files import (
     IN_FILE,
     read_private_text,
 )
+from lifeboat_core.agents.agent import list_agents
 from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
 from lifeboat_keys.pairs.user_key import UserKey
@@ -133,8 +134,9 @@ def recover(
         session.output.verbatim("  lifeboat setup")
         session.output.line("From an archive:")
         session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --with-credentials")
-        session.output.line("From the vault of this machine:")
-        session.output.verbatim("  lifeboat restore AGENT --with-credentials")
+        if list_agents(session.context):
+            session.output.line("From the vault of this machine:")
+            session.output.verbatim("  lifeboat restore AGENT --with-credentials")
 
     session.output.document(document, text)
 

@@ -119,7 +119,7 @@ def print_receipt(
         output.line(line)
     if receipt.vaults:
         rows = ((each.name, each.kind, describe_vault_note(each)) for each in receipt.vaults)
-        output.table(("vault", "kind", "stands"), rows, TableFit(shorten=("vault",), wrap="stands"))
+        output.table(("copy", "kind", "state"), rows, TableFit(wrap="state"))
     for each in receipt.unreachable:
         output.line(f"Not reached: {each.name} ({each.what}): {each.why}")
     _say_verdict(output, found, said={each.name for each in receipt.vaults if each.state != DONE})

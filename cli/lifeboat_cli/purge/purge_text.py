@@ -23,10 +23,10 @@ _NEVER = "Not reached: files you exported, machines that were off, and backups m
 
 
 _GUESSABLE = (
-    "Part of the text could be guessed from a fingerprint, so none is kept. If the text is "
-    "written again, captures do not recognise it (--keep-print keeps a fingerprint, "
-    "--workspace cuts the live files)"
+    "The text is easy to guess, so no fingerprint of it is kept: if it is written again, captures keep it. To keep a "
+    "fingerprint: --keep-print"
 )
+_GUESSABLE_LIVE = ". To cut the live files now: --workspace"
 
 
 def describe_extent(document: JsonObject) -> str:
@@ -58,7 +58,7 @@ def print_purge_plan(
     _say_also(output, found)
     _say_live(output, found, workspace=workspace)
     if document["guessable"]:
-        output.warn(_GUESSABLE)
+        output.warn(_GUESSABLE if workspace else _GUESSABLE + _GUESSABLE_LIVE)
     for line in _remarks(agent, document):
         output.warn(line)
     unreachable = {each["name"] for each in document["unreachable"]}

@@ -78,8 +78,8 @@ def list_receipts(session: CommandSession, agent: str | None) -> None:
         if not found:
             session.output.line("There is no purge yet.")
             return
-        columns = ("receipt", "agent", "asked for", "what", "stands")
-        fit = TableFit(shorten=("agent", "what", "stands"), least={"stands": 20, "asked for": 16})
+        columns = ("receipt", "agent", "asked for", "what", "state")
+        fit = TableFit(shorten=("agent", "what", "state"), least={"state": 20, "asked for": 16})
         with session.output.pager():
             session.output.table(columns, (texts.make_receipt_row(each, names) for each in found), fit)
 

@@ -17,6 +17,7 @@ from lifeboat_cli.terminal.fixable_usage_error import FixableUsageError
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_core.agents.agent import list_agents
 from lifeboat_core.documents.remote_documents import Met, Removed, Token
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.home.context import Context
@@ -158,9 +159,14 @@ def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, 
     session.output.line(readable)
     for line in _about_token(met):
         session.output.line(line)
-    if added:
+    if not added:
+        return
+    if list_agents(session.context):
         session.output.line("To push your agents to it now:")
         session.output.verbatim("  lifeboat sync")
+    else:
+        session.output.line("To see the agents on it:")
+        session.output.verbatim(f"  lifeboat agents list --remote {quote_argument(config.name)}")
 
 
 def _about_token(met: ProbeResult) -> Iterable[str]:
@@ -189,10 +195,14 @@ def _ask_secret(what: str) -> str:
 
 
 def _check_secret(what: str, lines: Sequence[str]) -> str:
+    help_command = f"{click.get_current_context().command_path} --help"
     if not lines:
-        raise BadSetting(f"{what.lower()} is empty", fix="lifeboat remote add --help")
+        raise BadSetting(f"{what.lower()} is empty", fix=help_command)
     if len(lines) > 1 or len(lines[0]) > remote_registry.LONGEST_TOKEN or not lines[0].isprintable():
-        raise BadSetting(f"{what.lower()} must be one line of printable text", fix="lifeboat remote add --help")
+        raise BadSetting(
+            f"{what.lower()} must be one line of printable text",
+            fix=help_command,
+        )
     return misplaced_words.refuse_in_field(what.lower(), lines[0])
 
 

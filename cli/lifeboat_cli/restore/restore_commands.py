@@ -269,7 +269,7 @@ def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
     for step in report["next"]:
         yield step["title"], step["command"]
     if report["undo"]:
-        yield "Undo it", f"lifeboat undo {name}"
+        yield "Take back the undo" if report["kind"] == "undo" else "Undo it", f"lifeboat undo {name}"
 
 
 @click.command(epilog=format_examples("lifeboat undo Juniper"))

@@ -266,12 +266,17 @@ def _confirm(run: _KitRun, prepared: list[PreparedReturn], unfinished: list[Unfi
     if run.assume_yes:
         return
     names = [each.agent.name for each in prepared] + [one.agent.name for one in unfinished]
-    question = f"Restore {join_names(names)} with their credentials, and make this machine their writer?"
+    its = "its" if len(names) == 1 else "their"
+    question = f"Restore {join_names(names)} with {its} credentials, and make this machine {its} writer?"
     if not to_name or not run.can_ask:
         ask_confirmation(session, question, otherwise=f"this restores {join_names(names)}")
         return
     for machine in to_name:
-        session.output.note(f"{machine} wrote them within the last 24 hours. If they still run there, stop them first.")
+        theirs = [each.agent.name for each in prepared if each.agent.machine == machine]
+        theirs += [one.agent.name for one in unfinished if one.machine == machine]
+        session.output.note(
+            f"{machine} wrote {join_names(theirs)} within the last 24 hours. If it still runs there, stop it first."
+        )
         typed = asking.ask_text(f"{question} Type {machine} to confirm (Enter stops)")
         if typed.casefold() != machine.casefold():
             raise click.Abort
@@ -375,6 +380,9 @@ def _print_end(run: _KitRun) -> None:
     if left:
         output.line(f"Partial: {join_names(left)} left out. To continue, run the same command again.")
     commands = list(dict.fromkeys(run.commands))
+    for remote in run.remotes:
+        if remote.state in ("added", "known") and not remote.can_push:
+            output.line(f"{remote.name} has a restore-only token: nothing is pushed until you give it another one.")
     if commands:
         output.line("Left to do:")
     for command in commands:

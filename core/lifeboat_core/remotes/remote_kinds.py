@@ -30,7 +30,10 @@ def find_kind(url: str) -> RemoteKind:
     kind = find_installed_kind(url)
     if kind is None:
         known = ", ".join(f"{each}://" for each in list_schemes())
-        raise BadSetting(f"the address of a remote must begin with one of {known}", fix="lifeboat remote add --help")
+        raise BadSetting(
+            f"the address of a remote must begin with one of {known}; a join line, with lifeboat+https://",
+            fix="lifeboat remote add --help",
+        )
     return kind
 
 

@@ -7,6 +7,7 @@ Light: the daemon reads this. Nothing here contacts a remote.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,7 +88,9 @@ def find_remote(context: Context, name: str) -> RemoteConfig:
             if known.problem is not None:
                 raise ConfigError(known.problem, fix="lifeboat doctor")
             return known
-    raise SecondCopyError.UNKNOWN_REMOTE(f"no remote is called {name!r}")
+    close = difflib.get_close_matches(name.casefold(), [known.name for known in remotes], n=1)
+    hint = f". Did you mean {close[0]!r}?" if close else ""
+    raise SecondCopyError.UNKNOWN_REMOTE(f"no remote is called {name!r}{hint}")
 
 
 def find_remote_by_id(context: Context, remote_id: str) -> RemoteConfig | None:

@@ -564,9 +564,7 @@ def _folder(target_folder: Path | None, agent: Agent | None) -> Path:
     if target_folder is not None:
         return restore_target.resolve_target(target_folder)
     if agent is None:
-        raise UnknownAgent(
-            "this agent has no workspace on this machine; name a directory", fix="lifeboat restore AGENT --to FOLDER"
-        )
+        raise UnknownAgent("this agent has no workspace on this machine", fix="the same command with --to FOLDER")
     return restore_target.resolve_target(agent.workspace)
 
 

@@ -27,10 +27,11 @@ def summarize_restore(report: JsonObject, *, is_dry_run: bool = False) -> str:
     """
     files = report["files"]
     is_undo = report.get("kind") == "undo"
-    stands = files["created"] + files["overwritten"] + files["same"]
+    written = files["created"] + files["overwritten"]
+    is_there = bool(files["same"]) and not written
     counts = {
-        "file": stands,
-        "memory": 0 if is_undo else _count_memories(report),
+        "file": written,
+        "memory": 0 if is_undo or is_there else _count_memories(report),
         "credential": 0 if is_undo else _count_injected(report),
     }
     told = join_names([count_text(count, noun) for noun, count in counts.items() if count])

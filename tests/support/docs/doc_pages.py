@@ -157,7 +157,7 @@ def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
 
 def errors_page() -> str:
     """Return docs/errors.md. Classes that share a code share a row."""
-    rows: dict[str, str] = {"usage": "| `usage` | 2 | Unknown command or option | `lifeboat COMMAND --help` |"}
+    rows: dict[str, str] = {"usage": "| `usage` | 2 | Invalid command line | `lifeboat COMMAND --help` |"}
     for kind in error_kinds():
         status = f"{kind.exit_status}, retry" if kind.retryable else kind.exit_status
         advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""

@@ -18,7 +18,7 @@ from lifeboat_core.documents.status_documents import Agent, Remote, Status
 from lifeboat_core.documents.timeline_documents import Timeline
 from lifeboat_core.health.safety_level import SafetyLevel
 from lifeboat_core.health.state_words import NEEDS_THE_USER, WORST_FIRST
-from lifeboat_core.texts.human_text import count_text
+from lifeboat_core.texts.human_text import count_text, quote_argument
 from lifeboat_tui.cell_text import format_pair, format_short_age, format_size, format_time_or_day, make_plain
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen, attempted
@@ -402,7 +402,8 @@ def _helping_keys(agent: Agent) -> str | None:
         "held": "Press r to restore the removed data, A to accept the removal.",
         "overdue": "Press s to sync now, v to verify the local copy.",
         "error": "Press 8 to open the doctor, r to restore.",
-        "fenced": "Press r to restore its newest state here. To make this machine the writer: lifeboat agents adopt",
+        "fenced": "Press r to restore its newest state here. To make this machine the writer: lifeboat agents adopt "
+        f"{quote_argument(agent.name)}",
         "needs_key": "Press 4 to open the keys.",
         "paused": "Press space to resume captures.",
     }.get(agent.state)

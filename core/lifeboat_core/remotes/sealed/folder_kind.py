@@ -53,13 +53,12 @@ class FolderKind(RemoteKind):
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:
             return (
-                "A finder of the folder can read everything except credentials, which only your key opens: it is not "
-                "encrypted."
+                "The folder is not encrypted. Anyone who can read it can read everything except credentials, which "
+                "only your key opens."
             )
         return (
-            "A finder of the folder can read nothing of your agents, except the number of sequences and their "
-            "times and "
-            "sizes."
+            "The folder is encrypted. Without your key, only the number of sequences, their times and their sizes can "
+            "be read."
         )
 
     def needs_network(self, url: str) -> bool:
