@@ -42,9 +42,9 @@ class CredentialRefusal(ReasonCode):
     An adapter of another distribution may define more codes. Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM.
     """
 
-    KEPT = "kept", "it exists already and is not replaced"
-    EXPIRED = "expired", "it has expired"
-    EMPTY = "empty", "it is empty"
+    KEPT = "kept", "the credential exists already and is not replaced"
+    EXPIRED = "expired", "the credential has expired"
+    EMPTY = "empty", "the credential is empty"
     TAKEN = "taken", "another credential for the same purpose is already stored there"
     LOCKED = (
         "locked",
@@ -56,21 +56,21 @@ class CredentialRefusal(ReasonCode):
     STORE_UNREADABLE = "store_unreadable", "{runtime}'s store cannot be read now"
     RUNTIME_PROBLEM = "runtime_problem", "{message}"
     ONE_IDENTITY = "one_identity", "{runtime} has no command that stores a credential for one identity"
-    NOT_SPELLED = "not_spelled", "it cannot be written in the form that the import command needs"
+    NOT_SPELLED = "not_spelled", "the credential cannot be written in the form that the import command needs"
     OLD_RELEASE = "old_release", "this release of {runtime} has no command that imports sessions"
     NEW_GATEWAY = "new_gateway", "{runtime} makes a new gateway token: pair your devices again"
     NO_CHANNEL = "no_channel", "{runtime} has no channel of this kind"
     LINK_AGAIN = "link_again", "a channel login is bound to one installation: link the channel again"
-    NO_PLACE = "no_place", "{runtime} has no place for it"
+    NO_PLACE = "no_place", "{runtime} cannot store it"
     NO_VARIABLES = (
         "no_variables",
         "{runtime} does not store variables of other programs: set it for the skill that needs it",
     )
-    NOT_A_LINE = "not_a_line", "it cannot be written as one line of a .env file"
+    NOT_A_LINE = "not_a_line", "the credential cannot be written as one line of a .env file"
     SET_BY_ANOTHER = "set_by_another", "the setting it would become already has another value in the same file"
     RETIRED = "retired", "the {runtime} release of this installation does not support it"
-    OF_INSTALLATION = "of_installation", "it belongs to the installation that wrote it"
-    ANOTHER_FOLDER = "another_folder", "it names a folder of the original installation"
+    OF_INSTALLATION = "of_installation", "the credential works only in the installation that wrote it"
+    ANOTHER_FOLDER = "another_folder", "the value is a folder of the original installation"
     OF_MACHINE = "of_machine", "Lifeboat installs a separate hook on each machine: lifeboat agents hook"
     OF_ANOTHER_AGENT = "of_another_agent", "another agent here has this name"
     IN_COMMON = "in_common", "other agents here use what it would change"

@@ -264,7 +264,7 @@ class SecondCopyError(DaemonError):
     fix = "lifeboat remote list"
 
     UNKNOWN_REMOTE = ErrorCode("unknown_remote", "Unknown remote")
-    REMOTE_EXISTS = ErrorCode("remote_exists", "This remote exists already", exit_status=3)
+    REMOTE_EXISTS = ErrorCode("remote_exists", "A remote with this name already exists", exit_status=3)
     REMOTE_NAME_REFUSED = ErrorCode("remote_name_refused", "Invalid name for a remote", exit_status=3)
 
 

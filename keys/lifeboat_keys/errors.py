@@ -74,7 +74,8 @@ class KeysError(LifeboatError):
     NOT_A_KIT = ErrorCode(
         "not_a_kit",
         "This is not a recovery kit",
-        meaning="a file that is not a recovery kit, or contains the words of another key than it names",
+        meaning="a file that is not a recovery kit, or contains the words of another key than the one that "
+        "the page states",
         fix="type the words of the page yourself: lifeboat keys recover",
     )
     UNKNOWN_MACHINE = ErrorCode(
@@ -92,7 +93,7 @@ class NoKey(KeysError):
     WRONG_PASSPHRASE = ErrorCode(
         "key_passphrase",
         "The passphrase does not open your key",
-        meaning="another passphrase than the one that encrypts the key",
+        meaning="the passphrase is not the one that encrypts the key",
         fix="try again, or give it a new one with your words: lifeboat keys recover",
     )
     KEYRING_AWAY = ErrorCode(

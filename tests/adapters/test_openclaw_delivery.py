@@ -106,8 +106,8 @@ def test_an_agents_own_profiles_go_into_its_own_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (profile("a:b", "token", token="fake", expires=NOW_MS - DAY), "it has expired"),
-        (api_key(key=""), "it is empty"),
+        (profile("a:b", "token", token="fake", expires=NOW_MS - DAY), "the credential has expired"),
+        (api_key(key=""), "the credential is empty"),
     ],
 )
 def test_what_nothing_can_be_done_with_stays_out(tmp_path: Path, row: dict[str, Any], reason: str) -> None:

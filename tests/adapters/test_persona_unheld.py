@@ -37,7 +37,7 @@ def test_fields_of_memories_are_told_once_each_with_their_number(adapter: Any) -
     ]
     found = told(adapter, MemoryState().add_all(tagged))
     assert list(found) == ["memories: tags", "memories: links to other memories"]
-    assert found["memories: tags"].startswith("the runtime has no place for it (3 memories)")
+    assert found["memories: tags"].startswith("the runtime cannot store it (3 memories)")
 
 
 def test_fields_of_memories_that_are_gone_are_not_told(adapter: Any) -> None:

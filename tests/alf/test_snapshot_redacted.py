@@ -200,7 +200,7 @@ def test_a_change_of_replaced_bytes_is_seen(path):
 def test_a_change_of_a_tombstone_is_seen(path, purged):
     file = purged.first.partition
     lines = ArchiveFile(path).bodies[file].replace(b"[deleted]", b"[revived]")
-    with pytest.raises(SignatureError, match="no leaf covers the record"):
+    with pytest.raises(SignatureError, match="no hash covers the record"):
         checked(changed(path, **{file: lines}))
 
 
@@ -222,7 +222,7 @@ def test_a_redaction_that_names_another_leaf_is_of_no_use(path, purged):
         leaves = document["redactions"][0]["leaves"]
         leaves["00" * 32] = leaves.pop(purged.first.leaf.digest.hex())
 
-    with pytest.raises(SignatureError, match="no leaf covers the record"):
+    with pytest.raises(SignatureError, match="no hash covers the record"):
         checked(edited(path, exchanged))
 
 
@@ -275,7 +275,7 @@ def test_a_place_that_the_partition_does_not_have_is_refused(path):
     def moved(document):
         document["records"][0][2] = 99
 
-    with pytest.raises(BadDocument, match="which has no place 99"):
+    with pytest.raises(BadDocument, match="which has no position 99"):
         checked(edited(path, moved))
 
 

@@ -134,7 +134,11 @@ def test_a_purge_that_ends_before_second_copies_are_told_says_so(stick: Machine)
     assert killed_at(lambda: purge(stick), CrashPoint.PURGE_NOTED)  # it is done here, and nobody else knows
     (receipt,) = receipt_signing.load_receipts(stick.context)
     note = vault_note(stick, receipt.id)
-    assert (receipt.is_done, note.state, note.message) == (False, "pending", "it did not get the purge yet")
+    assert (receipt.is_done, note.state, note.message) == (
+        False,
+        "pending",
+        "the purge has not been sent to this remote yet",
+    )
     assert [(each.vault, each.state) for each in outstanding_purges.list_outstanding_purges(stick.context)] == [
         ("home", "pending")
     ]

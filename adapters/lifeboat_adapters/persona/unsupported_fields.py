@@ -49,7 +49,7 @@ def _memory_fields(state: State, fields: Mapping[str, str]) -> Iterator[ItemFate
     for name, called in fields.items():
         if counts[name]:
             many = "1 memory" if counts[name] == 1 else f"{counts[name]} memories"
-            yield _setting(f"memories: {called}", f"the runtime has no place for it ({many}); {KEPT}")
+            yield _setting(f"memories: {called}", f"the runtime cannot store it ({many}); {KEPT}")
 
 
 def _identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]:

@@ -258,7 +258,7 @@ def check_head(head: JsonObject, *, entry: str) -> JsonObject:
     """Check a head document by the rules of a manifest. Raises BadDocument."""
     partitions = head.get("partitions", [])
     if not isinstance(head.get("agent"), dict) or not isinstance(partitions, list):
-        raise BadDocument("the head names no agent, or its partitions are not a list", entry=entry)
+        raise BadDocument("the manifest has no agent, or the partitions in it are not a list", entry=entry)
     for item in partitions:
         _checked_partition(item)
     return head

@@ -191,7 +191,7 @@ class AppliedState:
         base = self._base.entry(item.path)
         if item.keeps_leaf:
             if base is None:
-                raise ApplyError.BASE_MISMATCH(f"{item.path} keeps a leaf that the base does not have")
+                raise ApplyError.BASE_MISMATCH(f"{item.path} keeps the hash of content that the base does not have")
             leaf = base.leaf
         else:
             leaf = rows.take(lambda: self._body_of(item), absent=item.entry is None)

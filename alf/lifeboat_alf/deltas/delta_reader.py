@@ -175,7 +175,9 @@ class DeltaReader:
                     raise
                 yield found
         if count != self.memory.get("record_count", count):
-            raise BadDocument(f"{count} records, the manifest says {self.memory['record_count']}", entry=str(name))
+            raise BadDocument(
+                f"got {count} records, expected {self.memory['record_count']} from the manifest", entry=str(name)
+            )
 
     def read(self, name: str) -> bytes:
         """Return an entry of the bundle; `""` is an empty body. Removes the outer object from documents of other
@@ -230,7 +232,9 @@ class DeltaReader:
     def _layer(self, change: JsonObject, path: str) -> DeltaItem:
         entry = self._text(change, "file")
         if entry not in self._archive:
-            raise ArchiveError.MISSING_ENTRY("the manifest names it, the file does not hold it", entry=entry)
+            raise ArchiveError.MISSING_ENTRY(
+                "the manifest lists this record, but the file does not contain it", entry=entry
+            )
         self._layer_entries[entry] = path
         return DeltaItem(path, "put", {}, None, None, None, entry)
 

@@ -25,7 +25,7 @@ class StatedPlaces:
 
         def stated() -> tuple[str, int]:
             if place is None:
-                raise BadDocument("the delta does not state the place of the record", entry=archive_layout.MANIFEST)
+                raise BadDocument("the delta does not state the position of the record", entry=archive_layout.MANIFEST)
             return place
 
         return stated

@@ -118,4 +118,4 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def _impatient() -> PurgeError:
-    return PurgeError("the pattern takes too long on this history; use a text, or a simpler pattern")
+    return PurgeError("searching this history for the pattern takes too long; use a text, or a simpler pattern")

@@ -140,7 +140,7 @@ def _check_once(gone: list[GoneRecord]) -> None:
     if len({record.id for record in gone}) != len(gone):
         raise BadDocument("a record is removed twice", entry=archive_layout.REDACTIONS)
     if len({record_place(record) for record in gone}) != len(gone):
-        raise BadDocument("two records are removed from one place", entry=archive_layout.REDACTIONS)
+        raise BadDocument("two records are removed from the same position", entry=archive_layout.REDACTIONS)
 
 
 def _metas(document: JsonObject) -> JsonObject:

@@ -119,7 +119,7 @@ def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
         return body
     made = apply_edits(body, replacement.edits)
     if not merkle.leaf_holds(replacement.leaf, made):
-        raise RedactionInvalid("the edits do not give the bytes that the redaction names")
+        raise RedactionInvalid("the edits do not produce the content that the redaction states")
     return made
 
 
@@ -467,7 +467,7 @@ def _from_json(document: JsonObject) -> Redaction:
         raise TypeError("the signature is not an object")
     leaves = document["leaves"]
     if not isinstance(leaves, dict):
-        raise TypeError("the leaves are not an object")
+        raise TypeError("the hashes in the redaction are not an object")
     return Redaction(
         id=_id(document["id"]),
         agent_id=_text(document["agent_id"]),

@@ -92,7 +92,7 @@ class SnapshotLines:
         position = number if skipped is None else number + bisect_right(skipped, number)
         leaf = self._salts.leaf(self._salts.record_number(self._starts[file] + number), line)
         if not leaf.salt and not self._purged.redactions.hold(leaf, line):
-            raise SignatureError(f"no leaf covers the record {record_id} in {file}")
+            raise SignatureError(f"no hash covers the record {record_id} in {file}")
         return Record(record_id, file, position, leaf, line)
 
     def _records_of(self, file: str) -> Iterator[Record]:
@@ -125,7 +125,7 @@ def _skipped(purged: BundleRedactions, counts: dict[str, int]) -> dict[str, list
         before = skipped.setdefault(gone.partition, [])
         before.append(gone.position - len(before))
         if before[-1] > counts.get(gone.partition, 0):
-            message = f"{gone.id} was removed from {gone.partition}, which has no place {gone.position}"
+            message = f"{gone.id} was removed from {gone.partition}, which has no position {gone.position}"
             raise BadDocument(message, entry=archive_layout.REDACTIONS)
     return skipped
 

@@ -219,11 +219,13 @@ class SnapshotReader:
         if not self.sequence.digest:
             return None
         if archive_layout.LEAVES not in self._archive:
-            raise ArchiveError.MISSING_ENTRY("a signed archive has leaves", entry=archive_layout.LEAVES)
+            raise ArchiveError.MISSING_ENTRY(
+                "a signed archive must contain the list of hashes", entry=archive_layout.LEAVES
+            )
         rows = LeafRows(self._archive.read(archive_layout.LEAVES))
         expected = len(self._paths) + sum(partitions.values())
         if len(rows) != expected:
-            raise BadDocument(f"{len(rows)} leaves, expected {expected}", entry=archive_layout.LEAVES)
+            raise BadDocument(f"{len(rows)} hashes, expected {expected}", entry=archive_layout.LEAVES)
         return rows
 
     def _check_presence(self) -> None:

@@ -200,7 +200,7 @@ class _SnapshotWriting:
 
     def _partition(self, file: str, records: Iterator[Record]) -> None:
         if all(item["file"] != file for item in self.head.get("partitions", [])):
-            raise BadDocument(f"the head does not list {file}, which has records", entry=archive_layout.MANIFEST)
+            raise BadDocument(f"the manifest does not list {file}, which has records", entry=archive_layout.MANIFEST)
         with self.archive.stream(file) as entry:
             self.contents.record_counts[file] = self._lines(entry, file, records)
 

@@ -76,4 +76,4 @@ def _check_places(delta: DeltaReader, found: Validation) -> None:
     wanted = sum(line.operation != "update" for line in delta.records())
     stated = sum(1 for _ in delta.places())
     if wanted != stated:
-        found.error("wrong_fact", f"{stated} places for {wanted} records", archive_layout.MANIFEST)
+        found.error("wrong_fact", f"got {stated} positions for {wanted} records", archive_layout.MANIFEST)

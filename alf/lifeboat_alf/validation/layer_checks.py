@@ -73,7 +73,11 @@ def check_capabilities(found: Validation, identity: JsonObject, credentials: Jso
     owners = [structured, *structured.get("sub_agents", [])]
     for capability in (capability for owner in owners for capability in owner.get("capabilities", [])):
         for missing in sorted(set(capability.get("credential_ids", [])) - known):
-            found.warn("dangling", f"the capability {capability['name']!r} names the credential {missing}", entry)
+            found.warn(
+                "dangling",
+                f"the capability {capability['name']!r} refers to the credential {missing}, which is missing",
+                entry,
+            )
 
 
 def check_attachment(found: Validation, item: JsonObject, digests: dict[str, str], sizes: dict[str, int]) -> None:
@@ -94,7 +98,11 @@ def check_references(found: Validation, document: JsonObject, known: set[str]) -
     """Report memories that an artifact names and that are missing (ALF §3.1.9)."""
     for item in document["attachments"]:
         for missing in sorted(set(item.get("referenced_by", [])) - known):
-            found.warn("dangling", f"{item['filename']} names the record {missing}", archive_layout.ATTACHMENTS)
+            found.warn(
+                "dangling",
+                f"{item['filename']} refers to the record {missing}, which is missing",
+                archive_layout.ATTACHMENTS,
+            )
 
 
 def count_artifacts(document: JsonObject) -> dict[str, int]:

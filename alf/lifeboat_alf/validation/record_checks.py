@@ -67,7 +67,7 @@ class RecordChecks:
         """Report links to missing records as warnings (ALF §3.1.12)."""
         for field_name, target, place in self._links:
             if target not in self.known and target not in self.purged:
-                self.found.warn("dangling", f"{field_name} names {target}, which is missing", *place)
+                self.found.warn("dangling", f"{field_name} refers to {target}, which is missing", *place)
 
     def _remember(self, record_id: Any, place: DocumentPlace) -> None:
         if not isinstance(record_id, str):

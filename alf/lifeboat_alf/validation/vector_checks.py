@@ -32,4 +32,4 @@ def _check_group(
     elif sizes[group.file] < end:
         found.warn("vectors", f"{group.file} ends before the last vector of {group.model}", index)
     for missing in sorted(set(group.records) - known):
-        found.warn("dangling", f"a vector names the missing record {missing}", index)
+        found.warn("dangling", f"a vector refers to the record {missing}, which is missing", index)

@@ -117,7 +117,7 @@ def _print(session: CommandSession, state: UnitState) -> None:
         process = f" (process {state.pid})" if state.pid else ""
         output.line(f"Started at login: {_yes(state.enabled)}. Running now: {_yes(state.running)}{process}.")
         if not state.ours:
-            output.line(f"It serves another home: {state.home or 'the default one'}")
+            output.line(f"The daemon serves another home: {state.home or 'the default one'}")
         elif not state.program_found:
             output.line(f"{state.program} does not exist; to update the service: lifeboat service install")
         elif not state.current:

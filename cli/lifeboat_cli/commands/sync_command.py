@@ -78,7 +78,7 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
     """Return whether an agent is paused, and say so."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
-    why = "its captures are paused" if agent.watched else "it was imported and is not protected yet"
+    why = "captures of this agent are paused" if agent.watched else "the agent was imported and is not protected yet"
     session.output.note(f"{agent.name}: {why}; to resume: lifeboat agents resume {quote_argument(agent.name)}")
     return True
 

@@ -33,7 +33,7 @@ def _disk(context: Context) -> DoctorFinding:
 def _vault(context: Context, agent: Agent) -> DoctorFinding:
     with context.vault(agent.id) as vault:
         found = vault_quota.measure_quota(context, agent, vault)
-    taken = f"the vault takes {size_text(found.used)} of {size_text(found.max_size)}"
+    taken = f"the vault uses {size_text(found.used)} of {size_text(found.max_size)}"
     if found.used <= found.max_size:
         return DoctorFinding(DoctorLevel.OK, agent.name, taken)
     return DoctorFinding(

@@ -44,7 +44,7 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
     def text() -> None:
         session.output.line(f"{count_text(len(rotated), 'tenant has a new data key', 'tenants have new data keys')}.")
         if key_source is not None:
-            session.output.line(f"They are protected by {key_source}: {describe_key_backup(key_source)}.")
+            session.output.line(f"The keys are protected by {key_source}: {describe_key_backup(key_source)}.")
         if has_workers:
             session.output.line("Workers re-encrypt the stored data and then destroy the old keys.")
         else:

@@ -72,7 +72,7 @@ def prepare(
             session.output.line("Created an endpoint in the database.")
         if done.joined:
             session.output.line(f"{session.data} belongs to the endpoint {done.id}.")
-            session.output.line(f"Its data is protected by {source}: {describe_key_backup(source)}.")
+            session.output.line(f"The data of the endpoint is protected by {source}: {describe_key_backup(source)}.")
         ran = count_text(len(done.migrations), "step")
         session.output.line(f"Upgraded the tables: {ran}." if done.migrations else _UP_TO_DATE)
         session.output.verbatim(f"Next: {session.command('tenant add NAME')}")

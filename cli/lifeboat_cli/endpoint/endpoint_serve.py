@@ -258,7 +258,7 @@ def _print(session: EndpointSession, served: ServedEndpoint, new: _JoinToken | N
         output.line(f"Created an endpoint in {session.data} with the tenant {new.tenant}.")
     output.line(f"The endpoint answers at {served.url}.", style="bold")
     if served.pin:
-        output.line(f"Its pin: {served.pin}")
+        output.line(f"Pin of the endpoint: {served.pin}")
     if new is None:
         output.verbatim(f"To connect a machine: {session.command('token add TENANT')}")
     else:

@@ -92,7 +92,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         if is_new:
             session.output.line(f"Created an endpoint in {session.data}.")
         if is_new or own_source:
-            session.output.line(f"Its data is protected by {source}: {describe_key_backup(source)}.")
+            session.output.line(f"The data of the endpoint is protected by {source}: {describe_key_backup(source)}.")
         session.output.line(f"The token of {made.name} (not printed again):")
         session.output.verbatim(f"  {secret}")
         if joined is None:

@@ -159,9 +159,12 @@ def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to
     def text() -> None:
         say(f"Your key {status.key_id} is stored in {key_status_text.PLACES[status.store]}.")
         if status.proven_at is None:
-            say("Its words are not proven: lifeboat keys prove")
+            say("The recovery words of this key are not proven: lifeboat keys prove")
         else:
-            say(f"Its words were proven on {time_text(status.proven_at)}. To check them again: lifeboat keys prove")
+            say(
+                f"The recovery words of this key were proven on {time_text(status.proven_at)}. To check them "
+                "again: lifeboat keys prove"
+            )
         say("Write the recovery kit: lifeboat keys export-kit -o FILE")
 
     session.output.document(document, text)

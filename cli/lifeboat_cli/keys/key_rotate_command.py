@@ -160,7 +160,7 @@ def _what_the_words_are(session: CommandSession, new: UserKey) -> str:
     try:
         is_in_force = session.context.keys().public == new.public
     except KeysError:  # The keys are written as far as the disk allowed.
-        return f"keep the words of both keys: lifeboat keys status says whether {new.key_id} is yours, once it can"
+        return f"keep the words of both keys: lifeboat keys status shows whether {new.key_id} is your key"
     if is_in_force:
         return f"your key was replaced; your words are those of the key {new.key_id} now"
     return f"your key was not replaced; the words of the key {new.key_id} open nothing"

@@ -38,7 +38,7 @@ def print_status(output: CommandOutput, document: JsonObject) -> None:
         output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
         output.line(f"It is stored in {PLACES[StoreKind(document['store'])]}: {document['note']}")
     proven_at = document["proven_at"]
-    output.line(f"Its 24 words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
+    output.line(f"The 24 words of this key were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
     _table(output, ("former key", "replaced", "others may have it"), [_former(one) for one in document["former"]])
     _table(output, ("machine", "id", "first seen", "last seen", "state"), [_machine(m) for m in document["machines"]])
     for problem in document["problems"]:

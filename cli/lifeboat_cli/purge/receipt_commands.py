@@ -242,7 +242,7 @@ def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple
         for row in vault.redaction_rows():
             if row.redaction.id == receipt.id:
                 return agent, row.redaction
-    raise DaemonError.UNKNOWN_RECEIPT(f"this vault does not know the purge {receipt.id}")
+    raise DaemonError.UNKNOWN_RECEIPT(f"this vault has no record of purge {receipt.id}")
 
 
 def _token(session: CommandSession, from_stdin: bool) -> str:

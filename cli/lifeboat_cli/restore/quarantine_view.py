@@ -34,7 +34,7 @@ def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) ->
     print_quarantine(session.output, plan)
     if options.accept_unsigned and options.dry_run:
         if not session.output.as_json:
-            session.output.line(f"Its code for --seen: {code}")
+            session.output.line(f"Code for --seen: {code}")
         return
     refused = make_unsigned_error(plan)
     if seen is not None:

@@ -109,7 +109,7 @@ def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]
 def _folder(session: CommandSession, usual: str) -> str:
     while True:
         try:
-            return str(parse_whole_path(asking.ask_text("Its folder on this machine", usual)))
+            return str(parse_whole_path(asking.ask_text("Folder of the agent on this machine", usual)))
         except BadSetting as error:
             session.output.error(error)
 

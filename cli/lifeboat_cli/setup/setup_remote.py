@@ -31,7 +31,7 @@ def ask_remote(session: CommandSession, *, optional: bool) -> str | None:
         if kind is None:
             session.output.line("Later: lifeboat remote add NAME URL")
             return None
-        name = asking.ask_text("Its name", _free_name(session, "stick" if kind == 2 else "home"))
+        name = asking.ask_text("Name of the remote", _free_name(session, "stick" if kind == 2 else "home"))
         if (_by_join_line, _by_token, by_folder)[kind](session, name) is None:
             return name
         if not asking.ask_yes_no("Try again?", default=False):
@@ -49,13 +49,13 @@ def _by_join_line(session: CommandSession, name: str) -> LifeboatError | None:
 
 
 def _by_token(session: CommandSession, name: str) -> LifeboatError | None:
-    url = asking.ask_text("Its address, such as https://boat.example.com")
+    url = asking.ask_text("Address of the endpoint, such as https://boat.example.com")
     token = asking.ask_secret("The token (it is not shown)")
     return asking.attempt_command(session, "remote", "add", name, url, "--token-stdin", secret=token)
 
 
 def _by_folder(session: CommandSession, name: str, *, must_exist: bool) -> LifeboatError | None:
-    folder = asking.ask_text("Its folder, such as /media/stick/lifeboat")
+    folder = asking.ask_text("Folder of the remote, such as /media/stick/lifeboat")
     if not folder:
         return LifeboatError("no folder was named")
     try:

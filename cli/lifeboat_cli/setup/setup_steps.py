@@ -118,7 +118,7 @@ def check_words_proven(context: Context) -> Step:
     """Return the step of writing down and proving the words."""
     status = context.keys().status()
     if status.proven_at is not None:
-        return Step(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
+        return Step(WORDS, DONE, f"The 24 words of your key were proven on {time_text(status.proven_at)}.")
     said = "The 24 words of your key are not proven."
     return Step(
         WORDS, MISSING, said if status.key_id else "The 24 words are created with the key.", "lifeboat keys init"

@@ -47,7 +47,9 @@ class HostedService:
     def __init__(self, settings: ClientSettings) -> None:
         """Check the settings. Raises ExchangeError.HOSTED_HISTORY for an unusable address or key."""
         if not settings.api_key:
-            raise ExchangeError.HOSTED_HISTORY("its settings contain no API key, and ALF_API_KEY is not set")
+            raise ExchangeError.HOSTED_HISTORY(
+                "the settings of the service contain no API key, and ALF_API_KEY is not set"
+            )
         try:
             self._base = http_addresses.normalize_address(settings.api_url)
         except BadSetting as error:
@@ -84,7 +86,7 @@ def _listed(found: JsonObject) -> list[_ListedFile]:
     base = [] if snapshot is None else [_listed_file(snapshot, is_delta=False)]
     deltas = shapes.read_items(found, "deltas", lambda one: _listed_file(one, is_delta=True))
     if len(deltas) > MOST_DELTAS:
-        raise RemoteDamaged(f"its answer lists {len(deltas)} deltas")
+        raise RemoteDamaged(f"the response lists {len(deltas)} deltas")
     newer = {one.sequence: one for one in deltas if not base or one.sequence > base[0].sequence}
     return [*base, *(newer[sequence] for sequence in sorted(newer))]
 
@@ -98,7 +100,7 @@ def _fetched(url: str, path: Path) -> Path:
     """Fetch a signed address, without sending the user's key."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
-        raise RemoteDamaged("its response contains an invalid URL")
+        raise RemoteDamaged("the response contains an invalid URL")
     place = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     with contextlib.closing(HttpSession(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
         reply = session.call("GET", place, into=target, most=LARGEST_FILE)
@@ -120,5 +122,5 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except (NetworkError, RemoteDamaged, ValueError) as error:
-        message = getattr(error, "message", "its response contains an invalid URL")
+        message = getattr(error, "message", "the response contains an invalid URL")
         raise ExchangeError.HOSTED_HISTORY(message) from error

@@ -186,4 +186,4 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
         with contextlib.suppress(NotForYourKey):  # raised before anything is written
             age_encryption.decrypt_file(source, copy, [age_encryption.age_identity_of(key)])
             return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
-    raise NotForYourKey(f"it is not encrypted for your key: this home has the key {own.key_id}")
+    raise NotForYourKey(f"the file is not encrypted for your key: this home has the key {own.key_id}")

@@ -435,7 +435,7 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
         ),
         (seen.no_room is not None, WAITING, "no_room", f"{seen.no_room}: large files are not captured"),
         (agent.is_paused(times.to_text(now)), PAUSED, "paused", _paused_words(agent)),
-        (not agent.watched, PAUSED, "not_captured_yet", "it was imported and is not protected yet"),
+        (not agent.watched, PAUSED, "not_captured_yet", "the agent was imported and is not protected yet"),
     )
     found = [StatusReason(state, code, text) for applies, state, code, text in checks if applies]
     elsewhere = list(remote_health.find_remote_problems(seen.remotes, now))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 PLACE = "/ca.pem"
 """Where an endpoint publishes the certificate of its authority."""
 _EXPIRED, _NOT_YET, _OTHER_HOST, _OTHER_ADDRESS = 10, 9, 62, 64
-_TIMES = "its certificate is not valid now: it may not have been renewed, or a clock is wrong"
-_HOST = "its certificate is for another host name"
+_TIMES = "the server's certificate is not valid now: it may not have been renewed, or a clock is wrong"
+_HOST = "the server's certificate is for another host name"
 _WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
 """OpenSSL's reasons against a certificate, by their number."""
 _OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})

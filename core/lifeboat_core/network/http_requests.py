@@ -188,13 +188,13 @@ def _cause(error: Exception) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "the server did not answer in time"
     if _is_about_a_certificate(error):
-        return "this system does not trust its certificate"
+        return "this system does not trust the server's certificate"
     if isinstance(error, httpx.ProxyError):
         return "the proxy refused the connection"
     if isinstance(error, httpx.ConnectError):
-        return "its host name cannot be resolved" if _is_about_a_name(error) else "the connection failed"
+        return "the host name of the server cannot be resolved" if _is_about_a_name(error) else "the connection failed"
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | ValueError):
-        return "its address is invalid"
+        return "the address of the server is invalid"
     return f"the connection was lost ({type(error).__name__})"
 
 

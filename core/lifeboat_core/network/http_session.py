@@ -217,7 +217,11 @@ def _run(
 def _explained(error: NetworkUnreachable) -> Exception:
     """Return a better error if a certificate or TLS is the problem: nothing was sent then."""
     why = http_certificates.explain_tls_failure(error.__cause__)
-    return error if why is None else NotTheOne(why or "no authority that this machine trusts signed its certificate")
+    return (
+        error
+        if why is None
+        else NotTheOne(why or "no certificate authority that this machine trusts signed the server's certificate")
+    )
 
 
 def _received(
@@ -227,7 +231,7 @@ def _received(
     if not 200 <= answer.status < 300:
         return SessionReply(answer.status, answer.headers, _beginning(answer.pieces), 0)
     if answer.status != 204 and not answer.framed and not bodiless:
-        raise NetworkUnreachable("the end of its answer is unknown")
+        raise NetworkUnreachable("the length of the server's response is unknown")
     memory = io.BytesIO()
     target = memory if into is None else into
     if into is not None:
@@ -236,7 +240,7 @@ def _received(
     for piece in answer.pieces:
         size += len(piece)
         if size > most:
-            raise NetworkUnreachable(f"its answer is longer than the limit of {most} bytes")
+            raise NetworkUnreachable(f"the server's response is longer than the limit of {most} bytes")
         if job.abandoned:
             raise NetworkUnreachable("the request was cancelled")
         target.write(piece)

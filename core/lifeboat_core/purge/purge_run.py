@@ -226,7 +226,7 @@ def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, o
             if redaction.scope == WHOLE_AGENT:
                 purged_agent_files.note_told(context, agent.id, config.id)
     except UnknownAtRemote:
-        return RemotePurge(name, receipt_signing.DONE, None, "it has no data of the agent")
+        return RemotePurge(name, receipt_signing.DONE, None, "the remote has no data of the agent")
     except LifeboatError as error:
         return RemotePurge(name, receipt_signing.PENDING, None, error.message)
     if state.applies_at is not None:

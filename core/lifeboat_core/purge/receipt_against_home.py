@@ -111,12 +111,12 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None)
     note = receipt.vault(vault.id)
     if found is None or not found.applied:
         if note is not None and note.state == DONE:
-            yield report_wrong(_LIST, "its list of purges does not record this one as done")
+            yield report_wrong(_LIST, "the list of purges at this vault does not record this one as done")
         else:
             yield report_open(_LIST, "has not done this purge yet")
         return
     if found.redaction.digest.hex() != receipt.digest:
-        yield report_wrong(_LIST, "its list of purges has another redaction with this id")
+        yield report_wrong(_LIST, "the list of purges at this vault has another redaction with this id")
         return
     try:
         redaction_signatures.verify_redaction(found.redaction, trusted)

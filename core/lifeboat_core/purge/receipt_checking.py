@@ -115,11 +115,11 @@ def _judge(check: Callable[[TrustedKeys | None], ReceiptVerdict], keys: ReceiptK
 def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     """Check what has to be the same in all parts of a receipt."""
     if receipt.audit["purge_id"] != receipt.id:
-        yield report_wrong(RECEIPT, "its audit record is of another purge")
+        yield report_wrong(RECEIPT, "the audit record in the receipt is of another purge")
     if len({each.id for each in receipt.vaults}) < len(receipt.vaults):
-        yield report_wrong(RECEIPT, "it names a vault twice")
+        yield report_wrong(RECEIPT, "the receipt lists a vault twice")
     if not receipt.vaults:
-        yield report_open(RECEIPT, "it names no vault")
+        yield report_open(RECEIPT, "the receipt lists no vault")
     if receipt.here.searched.get(HITS):
         yield report_wrong(RECEIPT, f"matches were still found on this machine: {receipt.here.searched[HITS]}")
 
@@ -129,14 +129,14 @@ def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
 
 def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     if note.state != DONE and note.receipt is not None:
-        yield report_wrong(note.name, "it has a receipt but is not done")
+        yield report_wrong(note.name, "the vault has a receipt, but its state is not done")
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
             # The message of the home lists joined purges; that of a remote says what it did not do.
             yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
-        yield report_wrong(note.name, "it waits, but has no end time")
+        yield report_wrong(note.name, "the vault waits, but has no end time")
     elif note.state == WAITING:
         yield report_open(note.name, f"waits until {note.applies_at}, so that its owner can refuse it")
     else:
@@ -146,7 +146,7 @@ def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> It
 def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     """Check what one vault signed."""
     if note.receipt is None:
-        yield report_wrong(note.name, "it is marked as done, but has no receipt")
+        yield report_wrong(note.name, "the vault is marked as done, but has no receipt")
         return
     try:
         signed = vault_receipts.decode_vault_receipt(note.receipt)
@@ -179,7 +179,7 @@ def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceip
     }
     for what, (said, expected) in belongs.items():
         if said != expected:
-            yield f"its receipt is of another {what}"
+            yield f"the receipt of the vault is for another {what}"
     if signed.remaining:
         yield f"{signed.remaining} of the items to destroy still exist"
     if signed.found.get(HITS):

@@ -126,7 +126,13 @@ def note_untold_remotes(
     configs: Iterable[RemoteConfig], having: Collection[str], now: str
 ) -> tuple[VaultPurgeNote, ...]:
     """Return notes for those of the remotes in `having`, which have something of the agent, that are told later."""
-    said = partial(VaultPurgeNote, kind="remote", state=PENDING, since=now, message="it did not get the purge yet")
+    said = partial(
+        VaultPurgeNote,
+        kind="remote",
+        state=PENDING,
+        since=now,
+        message="the purge has not been sent to this remote yet",
+    )
     return tuple(said(config.name, config.id) for config in configs if config.id in having)
 
 
@@ -259,7 +265,9 @@ def _believed(context: Context, known: PurgeReceipt, note: VaultPurgeNote) -> Va
     problem = find_vault_problem(known, note, load_receipt_keys(context))
     if problem is None:
         return note
-    return replace(note, state=PENDING, applies_at=None, receipt=None, message=f"its receipt is not valid: {problem}")
+    return replace(
+        note, state=PENDING, applies_at=None, receipt=None, message=f"the receipt of the remote is not valid: {problem}"
+    )
 
 
 def _sign_and_save(context: Context, receipt: PurgeReceipt) -> PurgeReceipt:

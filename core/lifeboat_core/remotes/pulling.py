@@ -240,7 +240,7 @@ def fetch_history(
     there = fetch_redactions(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
     if not rows:
-        raise NothingToRestore("the remote knows the agent, but has no sequence of it")
+        raise NothingToRestore("the agent is registered at the remote, but has no sequence there")
     first = min(rows)
     tell("Fetching the history", 0, max(rows) - first + 1)
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()

@@ -173,7 +173,7 @@ class _ReceiptTeller:
         if thing.kind == VECTOR:
             return ThingEnd(ItemOutcome.OMITTED, "the runtime computes its vectors itself", "computed_again")
         if thing.kind == DOCUMENT:
-            return ThingEnd(ItemOutcome.OMITTED, f"no runtime has a place for it; {KEPT}", "kept_in_archive")
+            return ThingEnd(ItemOutcome.OMITTED, f"no runtime can store it; {KEPT}", "kept_in_archive")
         return self._entry(thing)
 
     # Files ------------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class _ReceiptTeller:
             return ThingEnd(ItemOutcome.OMITTED, NOT_ASKED, "not_asked")
         if thing.kind == ARTIFACT and thing.path not in self._wanted:
             return ThingEnd(ItemOutcome.UNRESOLVED, "only its description is stored, not its content", "not_held")
-        return ThingEnd(ItemOutcome.OMITTED, f"the runtime has no place for it; {KEPT}", "kept_in_archive")
+        return ThingEnd(ItemOutcome.OMITTED, f"the runtime cannot store it; {KEPT}", "kept_in_archive")
 
     def _not_arrived(self, path: str) -> Reason | None:
         """Return why a credential of a store did not get into the runtime's store, None when all did."""

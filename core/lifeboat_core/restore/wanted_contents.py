@@ -189,7 +189,7 @@ def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
     for name, below in find_blocked_names({name: each.kind for name, each in wanted.items()}):
         first_below.setdefault(name, below)
     return [
-        LeftOutFile(wanted.pop(name), CONFLICT, f"{make_printable(below)} needs a directory in its place")
+        LeftOutFile(wanted.pop(name), CONFLICT, f"{make_printable(below)} needs a directory at this path")
         for name, below in first_below.items()
     ]
 

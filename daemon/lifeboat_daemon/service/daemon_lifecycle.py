@@ -173,7 +173,7 @@ def _answering(
             raise ServiceError(_why_ended(context, child.returncode, words), fix="lifeboat doctor")
         if time.monotonic() > patient:
             patient = deadline
-            say("it is running but does not answer yet")
+            say("the daemon is running but does not answer yet")
         time.sleep(_LOOK)
     raise ServiceError.DOES_NOT_ANSWER(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
 
@@ -202,7 +202,7 @@ def _why_ended(context: Context, status: int, words: IO[bytes] | None) -> str:
     if words is not None:
         words.seek(0)
         said = words.read()[-2000:].decode(errors="replace").strip()
-    return f"it ended immediately, with status {status}" + (f": {said}" if said else _last_lines(context))
+    return f"the daemon ended immediately, with status {status}" + (f": {said}" if said else _last_lines(context))
 
 
 def _last_lines(context: Context) -> str:
@@ -228,10 +228,10 @@ def stop_daemon(context: Context, say: Say) -> DaemonState | None:
             return before
     if before.pid is None or not _is_ours(before):
         raise ServiceError.DOES_NOT_ANSWER(
-            f"it does not stop, and process {before.pid or '(unknown)'} may be another program",
+            f"the daemon does not stop, and process {before.pid or '(unknown)'} may be another program",
             fix="lifeboat daemon status",
         )
-    say(f"it does not answer; ending process {before.pid}")
+    say(f"the daemon does not answer; ending process {before.pid}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before.pid, signal.SIGTERM)
     if not _is_gone(context, TERM_PATIENCE):

@@ -127,7 +127,7 @@ class WorkQueue:
         entries = [each for each in self._entries if each.agent == agent and operation in (None, each.operation)]
         for entry in entries:
             if entry.state == "waiting":
-                self._end(entry, Cancelled("it was cancelled"))
+                self._end(entry, Cancelled("the work was cancelled"))
         return sum(entry.state != "running" or self._cancel_running(entry) for entry in entries)
 
     def _cancel_running(self, entry: _QueuedWork) -> bool:
@@ -171,7 +171,7 @@ class WorkQueue:
             self._end(entry, error)
         except asyncio.CancelledError:
             self._closing |= entry in self._entries and not entry.stopped  # The loop is ending, so no job can start.
-            self._end(entry, Cancelled("it was cancelled"))
+            self._end(entry, Cancelled("the work was cancelled"))
             raise
         except Exception as error:
             self._end(entry, WorkerFailed(f"the daemon could not do it: {type(error).__name__}"))

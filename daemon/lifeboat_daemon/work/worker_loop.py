@@ -69,7 +69,7 @@ class RunningJob:
     def check(self) -> None:
         """Mark a safe point. Raises Cancelled if the job was cancelled or the daemon is gone."""
         if self.is_cancelled():
-            raise Cancelled("it was cancelled")
+            raise Cancelled("the work was cancelled")
 
 
 class WorkerStreams:

@@ -196,7 +196,7 @@ class WorkerPool:
         if job is None or job.operation in time_limits.SEEN_THROUGH:
             return
         worker.cancel()
-        stopped = Cancelled("it was cancelled")
+        stopped = Cancelled("the work was cancelled")
         self._loop.call_later(CANCEL_WITHIN, lambda: worker.kill(stopped) if worker.job is job else None)
 
     def _refuse_when_stopping(self) -> None:

@@ -358,5 +358,5 @@ def _user_of(sequence: Sequence) -> UserPublic:
 def _draft(vault: Vault, head: SequenceRow | None, reader: Reader) -> Draft:
     if isinstance(reader, SnapshotReader):
         return draft_of_state(reader)
-    assert head is not None, "a delta can only follow the head"
+    assert head is not None, "a delta can only follow the latest sequence"
     return draft_of_delta(AppliedState(vault.state_of(head), reader))

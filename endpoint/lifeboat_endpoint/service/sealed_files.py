@@ -149,7 +149,7 @@ class SealedFileStore(TenantService):
         """
         self._check_agent(agent_id)
         if len(data) > HEAD_BYTES:
-            raise errors.RemoteTooLarge(f"{len(data)} bytes; a head may have at most {HEAD_BYTES}")
+            raise errors.RemoteTooLarge(f"{len(data)} bytes; the index of a log may have at most {HEAD_BYTES}")
         known = self._metadata.row(sql.HEAD_SIZE, (agent_id,))
         # A smaller head is always accepted, because clients that make room send one first
         if known is None or len(data) > known[0]:
@@ -160,7 +160,7 @@ class SealedFileStore(TenantService):
             sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
             row = self._metadata.row(sql.HEAD_TAG, (agent_id,))
             if (None if row is None else row[0]) != expected:
-                raise errors.HeadMoved("another machine replaced the head")
+                raise errors.HeadMoved("another machine wrote a later sequence")
             self._metadata.execute(sql.DROP_HEAD, (agent_id,))
             self._metadata.execute(sql.ADD_HEAD, (agent_id, tag, len(data), sealed, self._now()))
         return tag
@@ -198,10 +198,10 @@ class SealedFileStore(TenantService):
         try:
             data = open_sealed(self._keys, agent_id, _HEAD, bytes(row[1]))
         except errors.VaultDamaged as error:
-            yield f"the sealed head of {agent_id}: {error.message}"
+            yield f"the index of the sealed log of {agent_id}: {error.message}"
             return
         if hashlib.sha256(data).hexdigest() != row[0]:
-            yield f"the sealed head of {agent_id} was changed"
+            yield f"the index of the sealed log of {agent_id} was changed"
 
     def _reseal_file(self, agent_id: str, name: str) -> None:
         row = self._row(agent_id, name)

@@ -58,7 +58,7 @@ def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -
     """Check that a file could be encrypted this way. Raises AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE."""
     _recipients(recipients)
     if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
-        raise AgeError.WRONG_PASSPHRASE(f"it has fewer than {PASSPHRASE_LENGTH} characters")
+        raise AgeError.WRONG_PASSPHRASE(f"the passphrase has fewer than {PASSPHRASE_LENGTH} characters")
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def decrypt_file(
     header = age_header.read_age_header(source)
     if header.wants_passphrase:
         if passphrase is None:
-            raise AgeError.PASSPHRASE_NEEDED("it is encrypted with a passphrase, not for a key")
+            raise AgeError.PASSPHRASE_NEEDED("the file is encrypted with a passphrase, not for a key")
         _decrypt_with_passphrase(source, target, passphrase)
     else:
         _decrypt_with_keys(source, target, header, identities)
@@ -134,7 +134,7 @@ def _decrypt_with_keys(source: BinaryIO, target: BinaryIO, header: AgeHeader, id
 def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
     sealed = source.read(PASSPHRASE_LIMIT + _PIECE)
     if len(sealed) == PASSPHRASE_LIMIT + _PIECE:
-        raise AgeError(f"it is larger than {PASSPHRASE_LIMIT >> 20} MiB, the limit for files with a passphrase")
+        raise AgeError(f"the file is larger than {PASSPHRASE_LIMIT >> 20} MiB, the limit for files with a passphrase")
     try:
         content = pyrage.passphrase.decrypt(
             age_scrypt.rewrap_with_little_work(age_header.remove_armor(sealed), passphrase), passphrase
@@ -146,7 +146,7 @@ def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str
 
 def _of_header(said: str) -> LifeboatError:
     if said.startswith("No matching keys"):
-        return NotForYourKey("it is not encrypted for your key")
+        return NotForYourKey("the file is not encrypted for your key")
     if said.startswith(("failed to fill", "Incomplete")):
         return AgeError.CUT_SHORT("the file ends within its header")
     return AgeError.CHANGED("the header was changed")

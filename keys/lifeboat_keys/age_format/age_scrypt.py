@@ -41,7 +41,9 @@ def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
         return sealed
     work, salt = int(found["work"]), _decoded(found["salt"])
     if work > MOST_WORK:
-        raise AgeError.EXCESSIVE_WORK(f"its header asks for 2^{work} rounds of work; the limit is 2^{MOST_WORK}")
+        raise AgeError.EXCESSIVE_WORK(
+            f"the header asks for 2^{work} rounds of key derivation; the limit is 2^{MOST_WORK}"
+        )
     try:
         wrapped = _decoded(found["body"])
         file_key = crypto_aead_chacha20poly1305_ietf_decrypt(

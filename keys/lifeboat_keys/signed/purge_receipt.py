@@ -134,7 +134,7 @@ def decode_purge_receipt(document: Any) -> PurgeReceipt:
         _check_audit(made.audit)
         _check_fields(document, made.to_json())
         if type(document["version"]) is not int or not ids.is_uuid(made.id):
-            raise ValueError("its version or its id is unknown")
+            raise ValueError("the version or the id of the receipt is unknown")
         for moment in (made.changed_at, *(each.since for each in made.vaults)):
             times.parse_time(moment)
         for until in (each.applies_at for each in made.vaults):
@@ -148,9 +148,9 @@ def decode_purge_receipt(document: Any) -> PurgeReceipt:
 
 def _check_audit(record: JsonObject) -> None:
     if record["scope"] not in SCOPES:
-        raise ValueError("its scope is unknown")
+        raise ValueError("the scope of the receipt is unknown")
     if record["reason"] not in REASONS:
-        raise ValueError("its reason is unknown")
+        raise ValueError("the reason of the receipt is unknown")
     texts = ("purge_id", "agent_id", "scope", "reason", "requested_at", "requested_by", "completed_at")
     lists = ("partitions_affected",) if record["scope"] == WHOLE_AGENT else ("partitions_affected", "record_ids")
     _check_fields(record, {name: record[name] for name in (*texts, *lists)})
@@ -165,4 +165,4 @@ def _check_fields(document: JsonObject, known: JsonObject) -> None:
     for name in known:
         document[name]
     if document != known:
-        raise ValueError("it has an unknown field")
+        raise ValueError("the receipt has an unknown field")

@@ -110,7 +110,9 @@ class KeyringStore:
 
     def _locked(self) -> KeyringLocked:
         if self._may_ask:
-            return KeyringLocked("it could not be unlocked here", fix="lifeboat keys recover --store passphrase")
+            return KeyringLocked(
+                "the keyring could not be unlocked on this machine", fix="lifeboat keys recover --store passphrase"
+            )
         return KeyringLocked("unlock it first")
 
 

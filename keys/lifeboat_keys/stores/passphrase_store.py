@@ -45,7 +45,7 @@ class PassphraseStore:
         document = self._document(key_id)
         passphrase = self._around.read_passphrase(self._files)
         if passphrase is None:
-            raise KeyLocked("it is encrypted with a passphrase")
+            raise KeyLocked("the key is encrypted with a passphrase")
         return _checked(passphrase_wrapping.unwrap_user_key(document, passphrase), key_id)
 
     def keep(self, key: UserKey) -> None:

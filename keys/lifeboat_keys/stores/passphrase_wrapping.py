@@ -83,9 +83,9 @@ def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
     except nacl.exceptions.CryptoError:
         raise NoKey.WRONG_PASSPHRASE("the key is encrypted with another one") from None
     except ValueError:
-        raise WrappedChanged("its content is not a key") from None
+        raise WrappedChanged("the wrapped content is not a key") from None
     if key.key_id != document.get("key_id"):
-        raise WrappedChanged("it does not contain the key that it names")
+        raise WrappedChanged("the wrapped content is not the key whose id the file states")
     return key
 
 
@@ -102,7 +102,7 @@ def _checked(document: JsonObject) -> tuple[int, int]:
             f"{MAX_OPERATIONS} operations on {MIN_MEMORY} to {MAX_MEMORY} bytes"
         )
     if not _is_whole(document):
-        raise WrappedChanged("its digest does not match its content")
+        raise WrappedChanged("the digest in the file does not match the content")
     assert isinstance(operations, int) and isinstance(memory, int)
     return operations, memory
 

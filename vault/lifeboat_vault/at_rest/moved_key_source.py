@@ -88,6 +88,6 @@ def _read(note: Any) -> _MoveNote | None:
 
 def _unknown() -> KeySourceRefused:
     return KeySourceRefused(
-        "the database names a different key source from endpoint.json, and the former one has not signed it",
-        fix="where it was moved there, say so as key_source in endpoint.json of this machine",
+        "the database has a different key source from endpoint.json, and the former one has not signed it",
+        fix="if the key source was changed there, set the same key_source in endpoint.json of this machine",
     )

@@ -61,7 +61,7 @@ def accept_snapshot(
     head = vault.head()
     draft = _whole(reader, purged_ids(vault)) if head is None else _next_snapshot(vault, reader, clock)
     found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer, number=number) or head
-    assert found is not None, "a snapshot must contain at least a head document"
+    assert found is not None, "a snapshot must contain at least the manifest"
     return found
 
 
@@ -129,7 +129,7 @@ def accept_partial_delta(
 
 def _head_of(vault: Vault) -> SequenceRow:
     head = vault.head()
-    assert head is not None, "a first state must contain at least a head document"
+    assert head is not None, "a first state must contain at least the manifest"
     return head
 
 

@@ -78,5 +78,5 @@ def _parts(address: str) -> tuple[str, str, str, str, dict[str, list[str]]]:
     except ValueError:
         raise RemoteError.JOIN_INVALID("the join line is not a valid URL") from None
     if not found.hostname or found.fragment:
-        raise RemoteError.JOIN_INVALID("the join line names no host")
+        raise RemoteError.JOIN_INVALID("the join line contains no host")
     return found.scheme.lower(), host, found.path, userinfo, query

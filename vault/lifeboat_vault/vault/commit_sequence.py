@@ -256,7 +256,7 @@ class SequenceCommit:
             leaf, line = self._arriving.line(put.id, put.leaf, put.line)
             put = put._replace(leaf=leaf, line=line)
         elif put.line is None:
-            raise DraftInvalid(f"the record {put.id} has neither a line nor a leaf")
+            raise DraftInvalid(f"the record {put.id} has neither a line nor a hash")
         if live is None:
             if put.operation == "update":
                 raise DraftInvalid(f"the record {put.id} cannot be updated: it is not in the newest state")

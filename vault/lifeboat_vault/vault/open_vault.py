@@ -167,7 +167,9 @@ class Vault(VaultRepairing):
             if fits is not None:
                 fits(head, epoch)
             if head is not None and sequence.number <= head.number:
-                raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
+                raise errors.DraftInvalid(
+                    f"the latest sequence is {head.number}, so the next one cannot be {sequence.number}"
+                )
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, moment_text(raw_time))
             origin = SequenceOrigin(self.agent_id, *place, kind, writer)
             self._write(draft, origin, head, signed, even_if_equal=True)

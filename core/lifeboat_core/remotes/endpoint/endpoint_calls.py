@@ -216,14 +216,14 @@ class EndpointCalls:
             page = self.get(path, **asked)
             found = page.get(name) if isinstance(page, dict) else None
             if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-                raise RemoteDamaged("its response is not a page of a list")
+                raise RemoteDamaged("the response is not a page of a list")
             yield from found
             count += len(found)
             last, following = following, page.get("next")
             if following is None:
                 return
             if not found or count > MOST_ITEMS or not _leads_on(last, following):
-                raise RemoteDamaged("its response is a list without an end")
+                raise RemoteDamaged("the response is a list without an end")
 
     def close(self) -> None:
         if self._session is not None:

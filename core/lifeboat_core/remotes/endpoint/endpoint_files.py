@@ -70,7 +70,7 @@ class EndpointFiles:
             return None
         tag = reply.headers.get(_TAG)
         if tag is None:
-            raise RemoteDamaged("the endpoint returns a head without its tag")
+            raise RemoteDamaged("the endpoint's response about the latest sequence lacks the header ETag")
         return reply.body, tag
 
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
@@ -82,7 +82,7 @@ class EndpointFiles:
             raise HeadMoved(error.message) from None
         tag = reply.headers.get(_TAG)
         if tag is None:
-            raise RemoteDamaged("the endpoint returns a head without its tag")
+            raise RemoteDamaged("the endpoint's response about the latest sequence lacks the header ETag")
         return tag
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     400: (RemoteRefused, "the server does not understand the request"),
     401: (RemoteDenied, "the token is unknown, revoked or expired"),
     403: (RemoteDenied, "the token does not allow the request"),
-    404: (NotAnEndpoint, "the server does not know this address"),
+    404: (NotAnEndpoint, "the server has nothing at this address"),
     407: (RemoteUnreachable, "the proxy requires authentication"),
     408: (RemoteBusy, "the server timed out while it received the request"),
     409: (StaleBase, "another sequence was written to the remote first"),

@@ -84,7 +84,7 @@ def _bytes(found: object) -> bytes | None:
     try:
         return None if found is None else base64.b64decode(str(found), validate=True)
     except (binascii.Error, ValueError):
-        raise RemoteDamaged("its response has invalid bytes") from None
+        raise RemoteDamaged("the response has invalid bytes") from None
 
 
 PART = 4 * 1024 * 1024

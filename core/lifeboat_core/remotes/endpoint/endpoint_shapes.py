@@ -46,7 +46,7 @@ def read_field(found: Any, name: str, kind: type[Kind]) -> Kind:
     """Return a required field. Raises RemoteDamaged."""
     value = found.get(name) if isinstance(found, dict) else None
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise RemoteDamaged(f"the field {name!r} of its response is missing or invalid")
+        raise RemoteDamaged(f"the field {name!r} of the response is missing or invalid")
     return value
 
 
@@ -59,7 +59,7 @@ def read_number(found: Any, name: str) -> int:
     """Return a required number of a state, an epoch or a size. All numbers are below 2^53."""
     value = read_field(found, name, int)
     if not 0 <= value <= LARGEST:
-        raise RemoteDamaged(f"the field {name!r} of its response is not a number from 0 to 2^53 - 1")
+        raise RemoteDamaged(f"the field {name!r} of the response is not a number from 0 to 2^53 - 1")
     return value
 
 
@@ -89,7 +89,7 @@ def read_time(found: Any, name: str) -> str:
     try:
         return text and times.to_text(times.parse_time(text)) and text
     except (ValueError, OverflowError):
-        raise RemoteDamaged(f"the field {name!r} of its response is not a timestamp") from None
+        raise RemoteDamaged(f"the field {name!r} of the response is not a timestamp") from None
 
 
 def read_items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
@@ -100,7 +100,7 @@ def select_asked(asked: Iterable[str], found: Any, name: str) -> list[str]:
     """Return what of the requested items a list names, each once. Raises RemoteDamaged for any other item."""
     named = set(read_items(found, name, str))
     if not named.issubset(asked):
-        raise RemoteDamaged(f"its response has {name!r}, which was not requested")
+        raise RemoteDamaged(f"the response lists {name!r} that were not requested")
     return [each for each in dict.fromkeys(asked) if each in named]
 
 
@@ -136,12 +136,12 @@ def _signing_key(found: Any) -> str | None:
     try:
         return to_base64(public_of(text)) if text else None
     except ValueError:
-        raise RemoteDamaged("its signing key is invalid") from None
+        raise RemoteDamaged("the signing key of the endpoint is invalid") from None
 
 
 def check_object(found: Any) -> JsonObject:
     if not isinstance(found, dict):
-        raise RemoteDamaged("its response is not a JSON object where one is required")
+        raise RemoteDamaged("the response is not a JSON object where one is required")
     return found
 
 
@@ -157,7 +157,7 @@ def _id(found: Any) -> str:
     """Return an id, which is kept, shown and compared: it consists of few characters."""
     value = read_field(found, "id", str)
     if not _ID.fullmatch(value):
-        raise RemoteDamaged("its id is invalid")
+        raise RemoteDamaged("the id of the endpoint is invalid")
     return value
 
 
@@ -180,7 +180,7 @@ def parse_pushed(found: Any) -> RemoteHead:
     """Return what an endpoint answers to a push."""
     made = parse_head(found.get("head") if isinstance(found, dict) else None)
     if made is None:
-        raise RemoteDamaged("its response to a push has no head")
+        raise RemoteDamaged("the response to a push does not state the latest sequence")
     return made
 
 
@@ -188,7 +188,7 @@ def check_agent_id(found: Any) -> str:
     """Return an agent's id if it can name files here."""
     value = read_field(found, "id", str)
     if not ids.is_uuid(value) or value != value.lower():
-        raise RemoteDamaged("its response has an invalid id of an agent")
+        raise RemoteDamaged("the response has an invalid id of an agent")
     return value
 
 
@@ -227,4 +227,4 @@ def _digest(found: Any) -> bytes:
     try:
         return bytes.fromhex(read_optional(found, "digest", str, ""))
     except ValueError:
-        raise RemoteDamaged("its response has an invalid digest") from None
+        raise RemoteDamaged("the response has an invalid digest") from None

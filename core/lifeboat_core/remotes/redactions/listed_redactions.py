@@ -85,7 +85,7 @@ def judge_redactions(
             stale.add(own.id)
         leaves += len(redaction.leaves)
         if leaves > MOST_LEAVES:
-            raise RemoteDamaged("its purges name more items than any history has")
+            raise RemoteDamaged("the purges in the list cover more items than a history can have")
         counting.setdefault(redaction.id, redaction)
     for redaction in counting.values():
         if redaction.scope == WHOLE_AGENT:
@@ -106,7 +106,7 @@ def check_redaction(document: JsonObject, agent_id: str, trusted: TrustedKeys | 
     """Return a redaction that counts. Raises RedactionInvalid, SignatureError, KeysError."""
     redaction = redactions.decode_redaction(document)
     if redaction.agent_id != agent_id:
-        raise RedactionInvalid(f"it belongs to the agent {redaction.agent_id}")
+        raise RedactionInvalid(f"the purge belongs to agent {redaction.agent_id}, not to this one")
     redaction_signatures.verify_redaction(redaction, trusted)
     return redaction
 
@@ -118,10 +118,10 @@ def check_erasure(error: AgentErased, agent_id: str, trusted: TrustedKeys | None
         redaction = check_redaction(error.redaction or {}, agent_id, trusted)
     except (RedactionInvalid, SignatureError, KeysError) as reason:
         raise RemoteDamaged(
-            f"the remote says that the whole agent was purged, but no trusted key signed that: {reason.message}"
+            f"the remote states that the whole agent was purged, but no trusted key signed that: {reason.message}"
         ) from None
     if redaction.scope != WHOLE_AGENT:
-        raise RemoteDamaged("the remote says that the whole agent was purged, but shows a purge of a part")
+        raise RemoteDamaged("the remote states that the whole agent was purged, but shows a purge of a part")
     return redaction
 
 

@@ -142,4 +142,4 @@ def _unsearched_words(numbers: list[int]) -> str:
         return ""
     named = ", ".join(str(number) for number in numbers[:MOST_NAMED])
     more = f" and {len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else ""
-    return f"it has sequences that were not scanned for this purge: {named}{more}"
+    return f"the remote has sequences that were not scanned for this purge: {named}{more}"

@@ -56,7 +56,7 @@ def check_bundle(bundle: RemoteBundle, agent_id: str) -> CheckedBundle:
         bundle.file.seek(0)
     sequence = checked.sequence
     if sequence.agent_id.lower() != agent_id.lower():
-        raise RemoteRefused(f"it belongs to the agent {sequence.agent_id}")
+        raise RemoteRefused(f"the bundle belongs to agent {sequence.agent_id}, not to this one")
     if (sequence.number, checked.on) != (bundle.number, bundle.base):
         raise RemoteRefused(
             f"it leads from {checked.on} to {sequence.number}, not from {bundle.base} to {bundle.number}"

@@ -22,7 +22,7 @@ def explain_system_error(root: Path, error: OSError) -> errors.RemoteError:
     if error.errno in _FULL:
         return errors.RemoteFull(reason)
     if error.errno == errno.EFBIG:
-        return errors.RemoteTooLarge(f"{reason}: its file system takes no file of this size")
+        return errors.RemoteTooLarge(f"{reason}: the file system cannot store a file of this size")
     if error.errno == errno.EROFS:
         return _explain_read_only(root)
     if error.errno in _DENIED and os.name == "posix":

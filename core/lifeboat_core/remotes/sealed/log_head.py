@@ -166,9 +166,9 @@ def decode_head(data: bytes, remote: str, agent: str, trusted: TrustedKeys) -> t
             raise RemoteRefused("a newer release of Agent Lifeboat wrote the log")
         head = msgspec.json.decode(document.head, type=LogHead)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise RemoteDamaged(f"the head of the agent's log cannot be read: {error}") from None
+        raise RemoteDamaged(f"the index of the agent's log cannot be read: {error}") from None
     if (document.kind, head.remote, head.agent) != (KIND, remote, agent.lower()):
-        raise RemoteDamaged("the head belongs to another agent, or to another remote")
+        raise RemoteDamaged("the log belongs to another agent, or to another remote")
     return head, _doubt(document.signature, _statement(remote, head.agent, bytes(document.head)), trusted)
 
 
@@ -179,7 +179,7 @@ def _doubt(signature: JsonObject, statement: JsonObject, trusted: TrustedKeys) -
         _check(signature, statement)
         return error.message
     except SignatureError as error:
-        raise RemoteDamaged(f"the head of the agent's log: {error.message}") from error
+        raise RemoteDamaged(f"the index of the agent's log: {error.message}") from error
     return ""
 
 
@@ -187,7 +187,7 @@ def _check(signature: JsonObject, statement: JsonObject) -> None:
     try:
         device_key.check_testimony(signature, _CONTEXT, statement, None)
     except SignatureError as error:
-        raise RemoteDamaged(f"the head of the agent's log: {error.message}") from None
+        raise RemoteDamaged(f"the index of the agent's log: {error.message}") from None
 
 
 def _statement(remote: str, agent: str, body: bytes) -> JsonObject:
@@ -221,7 +221,7 @@ def build_signature(row: LogRow, signers: dict[str, JsonObject]) -> JsonObject |
     if not row.signer:
         return None
     if row.signer not in signers:
-        raise RemoteDamaged(f"the head has no signer of sequence {row.number}")
+        raise RemoteDamaged(f"the index of the log has no signer of sequence {row.number}")
     return {**signers[row.signer], _SIGNATURE: row.signature}
 
 

@@ -85,7 +85,7 @@ class LogKey:
         try:
             return msgspec.json.decode(self.open(_FORMER, from_base64(wrapped.former)), type=list[JsonObject])
         except ValueError:  # errors of msgspec are ValueErrors
-            raise RemoteDamaged("the former keys in the head of the log cannot be read") from None
+            raise RemoteDamaged("the former keys in the index of the log cannot be read") from None
 
     def _bound(self, kind: str) -> bytes:
         return f"lifeboat log 1 {kind} {self._place}".encode()
@@ -159,7 +159,7 @@ class LogKeys:
 
     def _opened(self, head: LogHead) -> LogKey:
         if head.log_key is None:
-            raise RemoteDamaged("the head of a sealed log has no key")
+            raise RemoteDamaged("the index of a sealed log has no key")
         target = io.BytesIO()
         try:
             sealed = from_base64(head.log_key.age)

@@ -30,7 +30,7 @@ def verify_log(
     newest = head.newest
     found = RemoteVerification(None if newest is None else newest.number)
     if loaded.doubt:
-        found.findings.append(f"the head of the log: {loaded.doubt}")
+        found.findings.append(f"the index of the log: {loaded.doubt}")
     found.findings += _other_state(head, state)
     sizes = {file.name: file.size for file in files.names(head.agent)}
     found.findings += [

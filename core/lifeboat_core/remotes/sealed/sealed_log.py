@@ -122,7 +122,7 @@ class LogPurges:
         except (RedactionInvalid, SignatureError) as error:
             raise RemoteRefused(f"{error.title}: {error.message}") from error
         if redaction.agent_id.lower() != agent_id.lower():
-            raise RemoteRefused(f"it belongs to the agent {redaction.agent_id}")
+            raise RemoteRefused(f"the purge belongs to agent {redaction.agent_id}, not to this one")
         return redaction
 
 
@@ -152,7 +152,7 @@ def open_names(head: LogHead, key: LogCipher | None) -> LogNames:
             return LogNames()
         return msgspec.json.decode(key.open(_KIND, from_base64(head.names)), type=LogNames)
     except ValueError as error:  # errors of msgspec are ValueErrors
-        raise RemoteDamaged(f"the names in the head of the log cannot be read: {error}") from None
+        raise RemoteDamaged(f"the names in the index of the log cannot be read: {error}") from None
 
 
 FIRST_EPOCH = 1

@@ -78,11 +78,11 @@ class ObjectBlobs:
     def read(self, name: str) -> bytes:
         row = self.rows.row(_FIND, (*self._mine, name))
         if row is None:
-            raise errors.VaultDamaged(f"the body {name} is missing")
+            raise errors.VaultDamaged(f"the stored content {name} is missing")
         key, size = row
         data = self.bucket.get(key, size)
         if len(data) != size:
-            raise errors.VaultDamaged(f"the body {name} has {len(data)} bytes, not {size}")
+            raise errors.VaultDamaged(f"the stored content {name} has {len(data)} bytes, expected {size}")
         return data
 
     def names(self) -> Iterator[str]:

@@ -156,7 +156,7 @@ def _missing(applied: Sequence[tuple[int, bytes, str, str]], api_role: str, work
 
 
 def _newer(found: int, known: int) -> errors.EndpointNewer:
-    return errors.EndpointNewer(f"the database has schema {found}, this program knows {known}")
+    return errors.EndpointNewer(f"the database has schema {found}, this program supports {known}")
 
 
 def _run(connection: PostgresConnection, migration: SchemaMigration, roles: dict[str, str]) -> None:

@@ -47,7 +47,7 @@ def get_sealed_head(call: Call) -> RouteResponse:
     """Return the head of a sealed agent."""
     found = call.space.sealed_files.head(call.agent_id)
     if found is None:
-        raise UnknownAtRemote("the agent has no head yet")
+        raise UnknownAtRemote("the agent has no sequence yet")
     data, tag = found
     return RouteResponse(data, headers={"ETag": f'"{tag}"'})
 
@@ -71,7 +71,7 @@ def _expected(call: Call) -> str | None:
         return None
     tag = call.headers.get("if-match", "").strip().strip('"')
     if not tag:
-        raise HttpRefusal(428, HeadMoved("the head to replace must be given (If-Match, If-None-Match)"))
+        raise HttpRefusal(428, HeadMoved("the request must state the version to replace (If-Match, or If-None-Match)"))
     return tag
 
 

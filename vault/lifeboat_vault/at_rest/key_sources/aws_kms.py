@@ -160,7 +160,7 @@ def _opened(where: str) -> ServiceKey:
     key, options = key_service.parse_options(spec, where, _OPTIONS)
     arn = _ARN.fullmatch(key)
     if arn is None and not _NAME.fullmatch(key):
-        raise KeySourceRefused(f"{spec} names no key: give its ARN, its id or alias/NAME")
+        raise KeySourceRefused(f"{spec} contains no key: give its ARN, its id or alias/NAME")
     region = options.get("region")
     if arn is not None and region not in (None, arn[1]):
         raise KeySourceRefused(f"{spec}: the key is in {arn[1]}, not in {region}")

@@ -227,7 +227,7 @@ def _opened(where: str, outside: Path) -> ServiceKey:
     place = _PLACE.fullmatch(found.path)
     if place is None or found.fragment or ".." in found.path:
         raise KeySourceRefused(
-            f"{_spec(where)} names no key", fix="give it: transit:https://vault.example.com:8200/transit/keys/NAME"
+            f"{_spec(where)} contains no key", fix="give it: transit:https://vault.example.com:8200/transit/keys/NAME"
         )
     for name in _FILES.keys() & options.keys():
         place_outside(options[name], outside)

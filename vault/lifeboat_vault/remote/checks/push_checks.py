@@ -17,7 +17,7 @@ from lifeboat_vault.remote.checks.remote_trial import (
 
 def it_says_who_it_is_and_stays_the_same(trial: RemoteTrial) -> None:
     about = trial.remote.about()
-    expect_that(bool(about.id), "it has no id")
+    expect_that(bool(about.id), "the remote has no id")
     expect_equal(trial.another().about().id, about.id, "the id as another machine sees it")
 
 
