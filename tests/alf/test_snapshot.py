@@ -209,7 +209,7 @@ def test_the_summary_counts_what_was_written(tmp_path):
 def test_records_outside_the_listed_partitions_are_refused_when_written():
     state = make_full_state()
     state.set_head(partitions=[])
-    with pytest.raises(BadDocument, match="head does not list"):
+    with pytest.raises(BadDocument, match="manifest does not list"):
         written(state)
 
 

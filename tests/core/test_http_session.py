@@ -231,7 +231,7 @@ def test_an_answer_that_does_not_say_where_it_ends_is_none(server: TalkingServer
         handler.close_connection = True
 
     server.replies = [endless]
-    with session(server) as ada, pytest.raises(NetworkUnreachable, match="the end of its answer"):
+    with session(server) as ada, pytest.raises(NetworkUnreachable, match="the length of the server's response"):
         ada.call("GET", "/snapshot")
 
 
