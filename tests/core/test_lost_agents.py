@@ -37,7 +37,7 @@ def test_a_lost_or_emptied_file_is_written_again_with_what_the_user_decided(
 def test_a_command_says_that_it_wrote_a_lost_file_again(ada: Protected) -> None:
     _lose(ada)
     (said,) = lost_agents.rebuild_lost_agents(ada.context)
-    assert said.startswith(f"agents/{ada.agent.id}.toml (ada) was lost and is written again")
+    assert said.startswith(f"agents/{ada.agent.id}.toml (ada) was lost and was rewritten from its copy")
     assert lost_agents.rebuild_lost_agents(ada.context) == []
 
 
@@ -68,7 +68,7 @@ def test_a_damaged_vault_of_another_agent_stops_none_of_it(ada: Protected) -> No
     (damaged / "vault.db").write_bytes(b"no database")
     _lose(ada, copy=True)
     (said,) = lost_agents.rebuild_lost_agents(ada.context)
-    assert "(ada) was lost and is written again" in said
+    assert "(ada) was lost and was rewritten from its vault" in said
     (named,) = lost_agents.describe_lost_agents(ada.context)
     assert damaged.name in named
 
