@@ -140,7 +140,9 @@ class AdapterConformance(ABC):
         _, files = self._files(tmp_path)
         for path, data in files.items():
             first, again = self.adapter().matters(path, data), self.adapter().matters(path, data)
-            assert first == again, f"what matters of {path} changes by itself"
+            assert first == again, (
+                f"the content of {path} that counts as a change differs between two reads of the same bytes"
+            )
 
     # Memories in files ------------------------------------------------------------------------------------------
 

@@ -203,10 +203,10 @@ class _BundleProducer:
             text = "deletions since then are not included: a bundle cannot express them"
             found.append(FormatNotice("no_deletions", text))
         if self.counts["edges_dropped"]:
-            text = f"{self.counts['edges_dropped']} edges lead out of the bundle and were left out"
+            text = f"edges that lead out of the bundle were left out ({self.counts['edges_dropped']})"
             found.append(FormatNotice("edges_dropped", text))
         if self.counts["rounded"]:
-            text = f"{self.counts['rounded']} embeddings were rounded to float32"
+            text = f"embeddings were rounded to float32 ({self.counts['rounded']})"
             found.append(FormatNotice("vectors_rounded", text))
         if self.options.preserve_ids:
             found.append(

@@ -286,7 +286,7 @@ class BundleImport:
             text = "all existing memories of this producer belong to another tenant"
             found.append(FormatNotice(TENANT, text, envelope.producer))
         if self.counts["embeddings_left_out"]:
-            text = f"{self.counts['embeddings_left_out']} embeddings of this model were left out"
+            text = f"embeddings of this model were left out ({self.counts['embeddings_left_out']})"
             found.append(FormatNotice("embedding_model_unsupported", text, str(self.bundle.envelope.embedding_model)))
         return found
 
