@@ -77,6 +77,9 @@ def explain_home_folder(context: Context, folder: Path) -> LifeboatError:
 
 def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace) -> LifeboatError:
     """Return the error of an adapter for a folder that no runtime claims, with what the folder is and what works."""
+    notes = error if error.code == NotAWorkspace.NOTES.code else None
+    if notes is not None:  # a state directory or a repository may contain notes, too
+        error = NotAWorkspace(notes.message, fix=notes.fix)
     if error.code != NotAWorkspace.code:
         return error
     found = _discovered_below(context, folder)
@@ -100,8 +103,8 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
         return error.with_message(f"{folder} is a project that {project} works on, not the home of an agent")
     if ".git" in names:
         return error.with_message(f"{folder} is a git repository without the files of an agent")
-    if error.code == NotAWorkspace.NOTES.code:
-        return error
+    if notes is not None:
+        return notes
     counted = count_text(len(names), "entry", "entries")
     return error.with_message(f"{folder} has {counted}, and no files of a known runtime ({_runtimes(context)})")
 
