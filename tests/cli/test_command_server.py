@@ -142,7 +142,7 @@ def test_warnings_come_beside_the_document(tmp_path: Path) -> None:
 def test_what_a_library_prints_is_no_answer(tmp_path: Path) -> None:
     async def story() -> None:
         async with commands(tmp_path) as made:
-            with pytest.raises(WorkerFailed, match="no JSON"):
+            with pytest.raises(WorkerFailed, match="its output is not JSON"):
                 await made.run("babble")
             assert (await made.run_text("babble")).text == "no document\n"
 
