@@ -28,10 +28,10 @@ LifeboatError
     +-- UnknownAtRemote     unknown at the remote, or of another tenant
     +-- AgentErased         the whole agent was purged
     +-- StaleBase           the base of a push is not the newest sequence
-    |   +-- HeadMoved       the head of a sealed log was replaced meanwhile
+    |   +-- HeadMoved       another machine changed the index of the sealed log first
     |   +-- WriterPresent   a machine of the owner writes the agent, and would be fenced
     +-- EpochBehind         another machine took the agent over
-    |   +-- EpochMoved      another machine began the new epoch first
+    |   +-- EpochMoved      another machine started the new writer epoch first
     +-- RemoteDamaged       the remote returned damaged data
     |   +-- PurgesDamaged     the list of purges of a log is missing or changed
 +-- EndpointError         an endpoint's own data
