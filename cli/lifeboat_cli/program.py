@@ -194,7 +194,7 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
         if error.__cause__ is None and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
-            click.echo(err=True)  # click ends the line of an interrupted command, but not that of a question
+            click.echo("", err=True)  # click ends the line of an interrupted command, but not that of a question
         output.note("Stopped. No change was left incomplete.")
         return INTERRUPTED
     except BrokenPipeError:

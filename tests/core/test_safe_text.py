@@ -169,6 +169,7 @@ BLOCKS = {
     "lifeboat_cli.purge.purge_receipt_text",
     "lifeboat_cli.purge.purge_text",
     "lifeboat_cli.history.record_commands",
+    "lifeboat_cli.profiles.profile_commands",
     "lifeboat_cli.restore.restore_commands",
     "lifeboat_cli.commands.service_commands",
 }

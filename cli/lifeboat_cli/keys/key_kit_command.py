@@ -11,7 +11,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.keys import kit_files, passphrase_input
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
-from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, refuse_mixture
+from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, print_private_text, refuse_mixture
 from lifeboat_core.exchange.new_file import create_file
 from lifeboat_core.remotes import kit_remotes
 from lifeboat_core.remotes.kit_remotes import KitAccess
@@ -90,7 +90,7 @@ def _write_kit(
 ) -> None:
     """Write the page, which is made once the file can be written. Raises ExchangeError."""
     if target == DASH:
-        click.echo(make_page(), nl=False)
+        print_private_text(make_page())
         return
     with create_file(session.context.files, target, force=force) as stream:
         page = make_page()

@@ -25,6 +25,7 @@ from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.human_text import quote_argument, time_text
+from lifeboat_core.texts.safe_text import line_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _read_secret(session: CommandSession, what: str) -> str:
 
 def _ask_secret(what: str) -> str:
     text = click.prompt(
-        f"{what} (not shown while you paste it)", hide_input=True, default="", show_default=False, err=True
+        line_text(f"{what} (not shown while you paste it)"), hide_input=True, default="", show_default=False, err=True
     )
     return _check_secret(what, str(text).strip().splitlines())
 

@@ -38,10 +38,15 @@ def open_destination(
     if target is None:
         yield None
     elif target == DASH:
-        yield lambda text: sys.stdout.writelines((text, "\n"))
+        yield lambda text: print_private_text(f"{text}\n")
     else:
         with create_file(session.context.files, target, force=force) as stream:
             yield lambda text: stream.writelines((text.encode(), b"\n"))
+
+
+def print_private_text(text: str) -> None:
+    """Write a text to standard output, byte for byte: a page that is read again must not be escaped."""
+    sys.stdout.write(text)
 
 
 def read_private_text(file: Path) -> str:
