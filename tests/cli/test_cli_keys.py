@@ -202,7 +202,7 @@ def test_another_key_is_refused_before_anything_is_written(
     error = run("keys", "recover", "--words-from", _other_words(tmp_path), expect=3)["error"]
     assert error["code"] == "key_exists"
     own = run("keys", "status")["key_id"]
-    for said in (own, OTHER.key_id, "ada, sequence 0", "never seen on this machine"):
+    for said in (own, OTHER.key_id, "sequence 0 of ada", "never seen on this machine"):
         assert said in error["message"]
     assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
 
