@@ -254,4 +254,5 @@ class PurgeProofPage(VerticalScroll, can_focus=True):
 
 def describe_other_agents(names: Sequence[str]) -> str:
     """Return the sentence on the agents that remain to be purged."""
-    return f"{count_text(len(names), 'other agent')} contain it too: press o to continue with them." if names else ""
+    said = count_text(len(names), "other agent contains it", "other agents contain it")
+    return f"{said} too: press o to continue there." if names else ""
