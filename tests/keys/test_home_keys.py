@@ -201,7 +201,7 @@ def test_a_key_file_that_holds_another_key_than_it_names_is_refused(folder: Path
     document = json.loads((folder / "user.key").read_bytes())
     document["key_id"] = "0" * 32
     (folder / "user.key").write_text(json.dumps(document))
-    with pytest.raises(KeyDamaged, match="names"):
+    with pytest.raises(KeyDamaged, match="does not contain the key whose id it states"):
         keys.user_key()
 
 
