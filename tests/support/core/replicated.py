@@ -17,7 +17,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purge_run, receipt_signing
 from lifeboat_core.purge.purge_search import PurgeRequest
 from lifeboat_core.remotes import acknowledged_states, agent_replication, remote_kinds
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.replication_outcome import ReplicationOutcome
@@ -161,7 +161,7 @@ def in_this_process(agent: Replicated, folder: Path, patch: pytest.MonkeyPatch, 
         tenant = made.add_tenant("home").id
         usual = remote_kinds.find_kind
 
-        class Kind:
+        class Kind(RemoteKind):
             def open(self, context: Context, config: RemoteConfig, token: str | None) -> Any:
                 opened = Endpoint.open(folder)
                 return InProcessRemote(opened.space(tenant), RemoteDescription(made.id, "in process", "0", False))
