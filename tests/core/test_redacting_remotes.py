@@ -417,7 +417,7 @@ def test_a_receipt_that_does_not_hold_is_none(ada: Replicated, monkeypatch: pyte
     lying(monkeypatch, redact=tampered)
     assert machine.push().state == "ok"
     assert vault_note(machine, redaction.id).state == "pending"
-    assert "does not hold" in facts(machine).purges_message
+    assert "the receipt of the remote is not valid" in facts(machine).purges_message
 
 
 # Whole agents -----------------------------------------------------------------------------------------------------
