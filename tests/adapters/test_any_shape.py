@@ -150,7 +150,7 @@ def test_jobs_that_are_no_list_are_unreadable_and_not_empty(tmp_path: Path) -> N
 
 
 def test_a_store_whose_profiles_are_no_object_is_not_changed() -> None:
-    with pytest.raises(ValueError, match="not an object"):
+    with pytest.raises(ValueError, match="not a JSON object"):
         merge_openclaw_profiles(b'{"version": 1, "profiles": "x"}', [], sample_states.TIME)
 
 

@@ -20,7 +20,7 @@ from support.core.protected import Protected
 PASSPHRASE = "a boat under the bridge"
 
 
-@pytest.mark.parametrize(("options", "said"), [(("--plain",), "not encrypted"), ((), "can read nothing")])
+@pytest.mark.parametrize(("options", "said"), [(("--plain",), "not encrypted"), ((), "Without your key")])
 def test_before_a_folder_is_added_it_is_said_who_can_read_it(
     isolated_home: Path, tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:

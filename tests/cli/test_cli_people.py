@@ -157,7 +157,7 @@ def test_an_imported_agent_is_captured_once_it_is_resumed(
     assert "lifeboat agents resume Juniper\n" in said and "with a new id" in said
     states = {one["name"]: one["state"] for one in cli_client.run("status")["agents"]}
     assert states == {"ada": "ok", "Juniper": "paused"}
-    assert "Juniper: it was imported" in say(capsys, "sync")
+    assert "Juniper: the agent was imported" in say(capsys, "sync")
     cli_client.run("agents", "resume", "Juniper")
     assert {one["name"] for one in cli_client.run("sync")["agents"]} == {"ada", "Juniper"}
 

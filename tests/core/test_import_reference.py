@@ -81,15 +81,13 @@ def test_a_folder_with_only_notes_can_be_protected(workspace: Path) -> None:
     assert ArchiveFile(out).bodies["raw/openclaw/memory/project-boat.md"] == NOTES["memory/project-boat.md"]
 
 
-def test_an_import_without_a_sign_of_its_runtime_is_synced_once_the_user_says_that_it_is_meant(tmp_path: Path) -> None:
+def test_an_import_without_a_sign_of_its_runtime_is_captured_once_it_is_protected(tmp_path: Path) -> None:
     archive = tmp_path / "tools.alf"
     with archive.open("wb") as out:
         write_snapshot(MemoryState().put("raw/openclaw/TOOLS.md", b"A hammer.\n"), out)
     run_accepting("alf", "import", archive, "--to", tmp_path / "new")
-    run("agents", "add", tmp_path / "new", expect=1)  # nothing is captured until then
+    run("agents", "add", tmp_path / "new")
     (tmp_path / "new" / "plan.txt").write_text("Sail on.\n")
-    (agent,) = run("agents", "list")["agents"]
-    run("agents", "accept", agent["id"])
     run("sync")
     out_file = tmp_path / "out.alf"
     run("alf", "export", "openclaw", tmp_path / "new", "-o", out_file)

@@ -112,7 +112,7 @@ def test_without_the_library_exports_are_unsigned_and_signatures_are_not_believe
     agent, sent = brain.agent(), {**partner_signature(sample()), **_VOUCHED}
     monkeypatch.setitem(__import__("sys").modules, "cwt", None)
     assert "aimem-signature" not in brain.fetch().headers
-    assert "attest" in problem(brain.send(sample(), headers=sent), 422, "extra_missing")["fix"]
+    assert "cwt" in problem(brain.send(sample(), headers=sent), 422, "extra_missing")["fix"]
     problem(brain.client.get("/.well-known/aimem-pubkey"), 404, "no_public_key")
     assert brain.head(agent) is None
 

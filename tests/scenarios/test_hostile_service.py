@@ -46,7 +46,7 @@ def ask(home: Path, method: str, **parameters: object) -> dict[str, Any]:
 def test_a_home_that_is_moved_away_is_said_and_no_other_one_is_made(ada: Harbour, daemon: Daemon, short: Path) -> None:
     home, aside = ada.context.home.folder, short / "aside"
     home.rename(aside)
-    assert "is gone" in ask(aside, "reload")["problem"]
+    assert "was removed" in ask(aside, "reload")["problem"]
     (ada.workspace / "memory" / "homeless.md").write_text("# Written without a home\n")
     failed = ask(aside, "sync")["agents"]
     found = ask(aside, "status")
@@ -61,7 +61,7 @@ def test_a_home_in_the_place_of_another_is_not_taken_for_it(ada: Harbour, daemon
     home, aside = ada.context.home.folder, short / "aside"
     home.rename(aside)
     Context.open(ada.context.environment)
-    assert "another one" in ask(aside, "reload")["problem"]
+    assert "was replaced" in ask(aside, "reload")["problem"]
     found = ask(aside, "status")
     assert found["state"] == "error" and [one["id"] for one in found["agents"]] == [ada.agent.id]
 

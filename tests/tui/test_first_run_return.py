@@ -262,7 +262,7 @@ async def test_the_preview_writes_nothing_and_esc_goes_back_from_it() -> None:
         assert "Sequence 7" in said and "Files: 23 new." in said and "1 put back" in said
         assert REST not in _said_to(link)
         await press(pilot, "escape")
-        assert "For which runtime" in text_of(pilot)
+        assert "Runtime" in text_of(pilot) and "Files: 23 new." not in text_of(pilot)
 
 
 # The restore ------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ async def test_the_agent_is_brought_back_and_its_next_steps_are_told() -> None:
         await go_to(pilot, "return", 5)
         await press(pilot, "enter")
         said = text_of(pilot)
-        assert REST in _said_to(link) and "Juniper is back" in said and "openclaw gateway start" in said
+        assert REST in _said_to(link) and "Juniper is restored" in said and "openclaw gateway start" in said
         await press(pilot, "ctrl+n")
         assert "The service is so." in text_of(pilot)
 
@@ -294,7 +294,7 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
         await _press_until(pilot, "enter", "Take over the agent?")
         await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
         await settled(pilot)
-        assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "Juniper is back" in text_of(pilot)
+        assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "Juniper is restored" in text_of(pilot)
 
 
 async def press_in_dialog(pilot: Pilot[None], *keys: str) -> None:

@@ -82,6 +82,8 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
         error = NotAWorkspace(notes.message, fix=notes.fix)
     if error.code != NotAWorkspace.code:
         return error
+    if (project := _project_runtime(folder)) is not None and folder != context.user_home:
+        return error.with_message(f"{folder} is a project that {project} works on, not the home of an agent")
     found = _discovered_below(context, folder)
     if found:
         kind = "is the state directory of" if folder in {one.state_dir for one in found} else "contains"
@@ -98,15 +100,17 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
             "If OpenClaw runs this agent, name the runtime",
             fix=f"lifeboat agents add {_quoted(folder)} --runtime openclaw",
         )
-    project = next((runtime for mark, runtime in _PROJECT_MARKS.items() if mark in names), None)
-    if project is not None:
-        return error.with_message(f"{folder} is a project that {project} works on, not the home of an agent")
     if ".git" in names:
         return error.with_message(f"{folder} is a git repository without the files of an agent")
     if notes is not None:
         return notes
     counted = count_text(len(names), "entry", "entries")
     return error.with_message(f"{folder} has {counted}, and no files of a known runtime ({_runtimes(context)})")
+
+
+def _project_runtime(folder: Path) -> str | None:
+    """Return the runtime that leaves its settings in the projects it works on, by its mark; None without one."""
+    return next((runtime for mark, runtime in _PROJECT_MARKS.items() if os.path.lexists(folder / mark)), None)
 
 
 def _explain_empty(context: Context, folder: Path, error: NotAWorkspace) -> LifeboatError:

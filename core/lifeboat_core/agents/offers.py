@@ -28,7 +28,10 @@ from lifeboat_core.texts.human_text import quote_argument
 
 FILE = "offers.toml"
 DISMISSED = "dismissed"
-NAMES = (".aicf", ".aionforge", ".openclaw", ".openclaw-*", ".zeroclaw")
+NAMES = (
+    *(".aicf", ".aionforge", ".claude", ".codex", ".config", ".gemini", ".hermes", ".nanobot"),
+    *(".openclaw", ".openclaw-*", ".picoclaw", ".zeroclaw"),
+)
 """Globs of folders that runtimes make in the user's home, until a discovery says which ones the adapters know."""
 
 
