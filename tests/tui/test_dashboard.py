@@ -226,8 +226,8 @@ async def test_the_last_changes_have_the_time_today_and_the_date_before() -> Non
     async with dashboard(size=(120, 60)) as pilot:
         await press(pilot, "g")
         lines = text_of(pilot).splitlines()
-        assert any("14:24:00    capture  sequence 44" in line for line in lines)
-        assert any("2026-11-19  capture  sequence 39" in line for line in lines)
+        assert any("14:24:00    capture   sequence 44" in line for line in lines)
+        assert any("2026-11-19  capture   sequence 39" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -462,10 +462,10 @@ async def test_without_the_daemon_everything_works_and_the_footer_says_that_it_i
 async def test_plain_letters_are_enough() -> None:
     async with _run(ascii=True) as pilot:
         await go_to(pilot, "protect", 4)
-        assert "4 Remote @" in text_of(pilot) and "[ ] It is away at times" in text_of(pilot)
+        assert "4 Remote @" in text_of(pilot) and "[ ] Optional: not always reachable" in text_of(pilot)
         pilot.app.screen.query_one("#away").toggle()  # type: ignore[attr-defined]
         await settled(pilot)
-        assert "[x] It is away at times" in text_of(pilot)
+        assert "[x] Optional: not always reachable" in text_of(pilot)
 
 
 @pytest.mark.parametrize(

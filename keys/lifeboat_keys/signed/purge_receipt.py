@@ -165,4 +165,4 @@ def _check_fields(document: JsonObject, known: JsonObject) -> None:
     for name in known:
         document[name]
     if document != known:
-        raise ValueError("the receipt has an unknown field")
+        raise ValueError("the receipt has an unknown field or value")

@@ -199,7 +199,7 @@ def test_damaged_notes_of_keys_are_said_and_not_replaced(ada: Purged) -> None:
     ("change", "said"),
     [
         ({"remaining": 1}, "still exist"),
-        ({"found": {"hits": 1}}, "searched again"),
+        ({"found": {"hits": 1}}, "search after the purge"),
         ({"agent_id": "01900000-0000-7000-8000-00000000000b"}, "another agent"),
         ({"redaction_id": "01900000-0000-7000-8000-00000000000b"}, "another purge"),
         ({"redaction_digest": "00" * 32}, "another redaction"),
@@ -389,7 +389,7 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
         (lambda document: document["here"]["searched"].update(hits=2), "still found"),
         (lambda document: document["audit"].update(purge_id=document["audit"]["agent_id"]), "another purge"),
         (lambda document: document["audit"].update(reason="because it was 4711"), "reason"),
-        (lambda document: document["audit"].update(scope="full_agent"), "not known"),
+        (lambda document: document["audit"].update(scope="full_agent"), "an unknown field"),
         (lambda document: document["audit"].update(requested_at="yesterday"), "not well formed"),
     ],
 )
@@ -397,7 +397,8 @@ def test_what_contradicts_itself_does_not_hold_even_signed(
     ada: Purged, change: Callable[[JsonObject], None], said: str
 ) -> None:
     document = ada.sign_again(_exchanged(ada.document(), change))
-    assert any(said in each for each in wrong(None, document))
+    found = wrong(None, document)
+    assert any(said in each for each in found), found
 
 
 def test_a_vaults_receipt_that_was_removed_is_missed_by_the_home_even_signed(ada: Purged) -> None:
