@@ -72,7 +72,9 @@ def test_an_agent_that_appears_is_offered_and_is_news_once(machine: Machine) -> 
 
 def test_the_names_to_watch_are_those_of_the_adapters(machine: Machine) -> None:
     assert machine.look()["watch_names"] == list(offers.NAMES)
-    assert offers.load_last_discovery(machine.context()).watch_names == offers.NAMES
+    names = (".aicf", ".aionforge", ".claude", ".codex", ".config", ".gemini", ".hermes", ".nanobot")
+    names += (".openclaw", ".openclaw-*", ".picoclaw", ".zeroclaw")
+    assert offers.load_last_discovery(machine.context()).watch_names == names
 
 
 def test_what_is_protected_is_no_offer(machine: Machine) -> None:

@@ -112,7 +112,7 @@ async def _protect(stick: Path) -> None:
         await settled(pilot)
         await choose(pilot, "protect")
         await press(pilot, "enter")
-        assert "in a file" in text_of(pilot)
+        assert "is stored in a file" in " ".join(text_of(pilot).split())
         await press(pilot, "ctrl+n", "w")
         words = re.findall(r"\d+\. ([a-z]+)", text_of(pilot))
         assert words == Context.open().keys().user_key().words()
