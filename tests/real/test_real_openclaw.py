@@ -64,6 +64,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         moved = str(first.workspace)
         shutil.rmtree(first.home)
         second.configure()
+        patch.setenv("HOME", str(second.home))  # "~" in the configuration means this folder to both programs
         run("restore", moved, "--to", second.workspace, "--yes")
         second.run("memory", "index", "--force", "--agent", "main")
         yield Story(before, after, workspace, second)
