@@ -1,14 +1,18 @@
 """Orders and plans for session hooks, which make a runtime tell Lifeboat that a session ended.
 
-An adapter reads and plans; the core carries the plan out: first `write`, then `steps`, then `remove`. So a hook is
-complete before the runtime loads it, and the runtime has dropped it before its files are removed.
+An adapter reads and plans; the core carries the plan out: first `write` and `edit`, then `steps`, then `remove`. So a
+hook is complete before the runtime loads it, and the runtime has dropped it before its files are removed.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +34,68 @@ class HookOrder:
     program: tuple[str, ...]
     home: Path | None = None
 
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the words that capture the agent now. The variable `LIFEBOAT_HOME` has to name `home`, and to be
+        absent without one."""
+        return (*self.program, "sync", self.agent, "--unless-paused")
+
+    @property
+    def shell_line(self) -> str:
+        """Return a line for a POSIX shell that captures the agent in the background, returns immediately without
+        output, and does nothing if Lifeboat is gone."""
+        variable = ("-u", "LIFEBOAT_HOME") if self.home is None else (f"LIFEBOAT_HOME={self.home}",)
+        started = shlex.join(("env", *variable, *self.command, "--background"))
+        return f"[ ! -x {shlex.quote(self.program[0])} ] || {started} </dev/null >/dev/null 2>&1"
+
+
+class NotifiedAgent(msgspec.Struct, frozen=True):
+    """An agent of Lifeboat as an installed hook names it, and how to start the program. `home` is None for the default
+    one."""
+
+    agent: str
+    program: tuple[str, ...]
+    home: str | None = None
+
+
+def notified_agent_of(order: HookOrder) -> NotifiedAgent:
+    """Return what a hook has to name for an order."""
+    return NotifiedAgent(order.agent, order.program, None if order.home is None else str(order.home))
+
+
+def find_order_problem(told: NotifiedAgent | None, order: HookOrder) -> str:
+    """Return why what an installed hook names does not report to the agent of an order, "" when it does."""
+    if told is None:
+        return "no hook reports the end of a session"
+    if (told.agent, told.home) != (order.agent, notified_agent_of(order).home):
+        return "the hook reports to another agent, or to another home of Lifeboat"
+    if not os.access(told.program[0], os.X_OK):
+        return f"the hook starts {told.program[0]}, which no longer exists"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookEdit:
+    """A change of a settings file that holds more than the hook. `before` are the bytes that the plan was made from,
+    None for no file; `after` is None to remove the file. `shown` is the part that is added or removed: the rest may
+    hold secrets."""
+
+    before: bytes | None
+    after: bytes | None
+    shown: str
+
 
 @dataclass(frozen=True, slots=True)
 class HookPlan:
     """What to do so that a hook is installed or removed.
 
-    `write` maps absolute paths to new contents; files that are already right are left out. `remove` lists files and
-    then folders, which are removed when they are empty. `after` says what the user has to do for the hook to take
-    effect, "" for nothing.
+    `write` maps absolute paths of the hook's own files to new contents, `edit` those of files of the runtime to their
+    changes; files that are already right are left out. `remove` lists files and then folders, which are removed when
+    they are empty. `after` says what the user has to do for the hook to take effect, "" for nothing.
     """
 
     write: Mapping[Path, bytes] = field(default_factory=dict)
+    edit: Mapping[Path, HookEdit] = field(default_factory=dict)
     steps: Sequence[HookStep] = ()
     remove: Sequence[Path] = ()
     after: str = ""
@@ -48,4 +103,4 @@ class HookPlan:
     @property
     def empty(self) -> bool:
         """Return whether nothing has to be done."""
-        return not (self.write or self.steps or self.remove)
+        return not (self.write or self.edit or self.steps or self.remove)

@@ -28,8 +28,8 @@ AFTER_SESSION = "after_session"
 def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
     """Let an agent's runtime tell when a session ended, for the cadence `after_session`.
 
-    An OpenClaw gets a hook that starts `lifeboat sync` in the background when a session ended. Nothing is written into
-    the workspace, and openclaw.json is only changed by OpenClaw's own program.
+    The runtime gets a hook that starts `lifeboat sync` in the background when a session ended. The hook is not
+    captured. OpenClaw's and Hermes' own programs change their configuration.
     """
     from lifeboat_core.agents import session_hook_setup
 
@@ -59,6 +59,7 @@ def _document(agent: Agent, planned: HookPlan, *, done: bool) -> JsonObject:
         "workspace": str(agent.workspace),
         "changed": done and not planned.empty,
         "files": [{"path": str(path), "content": data.decode()} for path, data in planned.write.items()],
+        "edits": [{"path": str(path), "content": change.shown} for path, change in planned.edit.items()],
         "commands": [list(step.command) for step in planned.steps],
         "removed": [str(path) for path in planned.remove],
         "after": planned.after,
@@ -71,6 +72,9 @@ def _show(session: CommandSession, planned: HookPlan) -> None:
     for path, data in planned.write.items():
         session.output.line(f"Would be written: {path}", style="bold")
         session.output.block(data.decode())
+    for path, change in planned.edit.items():
+        session.output.line(f"Would be changed: {path}", style="bold")
+        session.output.block(change.shown)
     for step in planned.steps:
         session.output.verbatim(f"Would be run: {shlex.join(step.command)}")
     for path in planned.remove:

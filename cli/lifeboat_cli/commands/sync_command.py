@@ -18,6 +18,7 @@ from lifeboat_core.capture.sync_json import failure_document, is_whole, list_lef
 from lifeboat_core.errors import Busy, ServiceError
 from lifeboat_core.health import remote_health
 from lifeboat_core.machine import clock_trust
+from lifeboat_core.processes.own_interpreter import make_own_command, start_detached
 from lifeboat_core.purge import purge_folders
 from lifeboat_core.system_refusals import convert_error
 from lifeboat_core.texts.human_text import count_text, group_changes, path_text, quote_argument
@@ -40,8 +41,9 @@ _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.cod
 )
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
 @click.option("--unless-paused", is_flag=True, help="Skip agents that are paused or not protected yet, even if named.")
+@click.option("--background", is_flag=True, help="Start the sync in a separate process and return immediately.")
 @session_command
-def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool) -> int:
+def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool, background: bool) -> int:
     """Capture changes of all agents, or of those named, and push them to all remotes, through the daemon if it runs.
     Then thin old sequences as the retention settings say, and delete the history of agents that were removed a month
     ago.
@@ -52,6 +54,13 @@ def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool) -
     chosen = [agents.find_agent(session.context, name) for name in names] or agents.list_agents(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
+    if background:
+        words = ["sync", *(agent.id for agent in chosen), *(["--unless-paused"] if unless_paused else [])]
+        start_detached(make_own_command(*words))
+        session.output.document(
+            {"agents": []}, lambda: session.output.line("The sync runs in the background.")
+        )
+        return 0
     due = [agent for agent in chosen if (names and not unless_paused) or not _rests(session, agent)]
     documents = _captured_by_daemon(session, due)
     if documents is None:

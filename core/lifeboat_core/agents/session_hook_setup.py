@@ -22,11 +22,9 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.home.path_variables import HOME as VARIABLE
 from lifeboat_core.machine.runtime_folder import find_real_place, refuse_links
 from lifeboat_core.processes import runtime_programs
-from lifeboat_core.processes.own_interpreter import make_python_command
+from lifeboat_core.processes.own_interpreter import make_own_command
 from lifeboat_core.system_refusals import convert_system_errors
 from lifeboat_core.texts.human_text import quote_argument
-
-_WITHOUT_SCRIPT = "import sys; from lifeboat_cli import main; sys.exit(main())"
 
 
 def make_hook_order(context: Context, agent: Agent) -> HookOrder:
@@ -42,7 +40,7 @@ def find_own_program(context: Context) -> tuple[str, ...]:
     """
     script = Path(sys.executable).with_name("lifeboat.exe" if os.name == "nt" else "lifeboat")
     if not (script.is_file() and os.access(script, os.X_OK)):
-        return make_python_command("-c", _WITHOUT_SCRIPT)
+        return make_own_command()
     found = shutil.which("lifeboat", path=context.environment.get("PATH"))
     if found is not None and os.path.realpath(found) == os.path.realpath(script):
         return (os.path.abspath(found),)
@@ -108,13 +106,18 @@ def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
 
 def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:
     """Write, run, remove. What was written is undone when a command of the runtime fails. Raises HookFailed."""
-    folder, files = context.installation(agent).state_dir, refuse_links(context.files)
+    installation, files = context.installation(agent), refuse_links(context.files)
+    folder = installation.state_dir or installation.workspace
     write = {find_real_place(path, folder): data for path, data in planned.write.items()}
-    before = {path: _read(files, path) for path in write}
+    edit = {find_real_place(path, folder): change for path, change in planned.edit.items()}
+    before = {path: _read(files, path) for path in (*write, *edit)}
+    for path, change in edit.items():
+        if before[path] != change.before:
+            raise HookFailed(f"{path} changed meanwhile; nothing was changed")
+    changes: dict[Path, bytes | None] = {**write, **{path: change.after for path, change in edit.items()}}
     with convert_system_errors():
-        for path, data in write.items():
-            files.make_folders(path.parent, 0o700)
-            write_atomic(files, path, data)
+        for path, data in changes.items():
+            _write(files, path, data)
     try:
         _run_steps(context, planned)
     except HookFailed:
@@ -122,6 +125,18 @@ def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:
         raise
     with convert_system_errors():
         _remove(files, [find_real_place(path, folder) for path in planned.remove])
+
+
+def _write(files: FileOperations, path: Path, data: bytes | None) -> None:
+    """Write a file with the mode that it has, None to remove it."""
+    if data is None:
+        files.remove(path)
+        return
+    files.make_folders(path.parent, 0o700)
+    mode = 0o600
+    with contextlib.suppress(FileNotFoundError):
+        mode = stat.S_IMODE(files.lstat(path).st_mode)
+    write_atomic(files, path, data, mode=mode)
 
 
 def _read(files: FileOperations, path: Path) -> bytes | None:
@@ -147,10 +162,7 @@ def _run_steps(context: Context, planned: HookPlan) -> None:
 def _put_back(files: FileOperations, before: dict[Path, bytes | None]) -> None:
     for path, data in before.items():
         with contextlib.suppress(OSError):
-            if data is None:
-                files.remove(path)
-            else:
-                write_atomic(files, path, data)
+            _write(files, path, data)
     for folder in {path.parent for path, data in before.items() if data is None}:
         for each in (folder, folder.parent):
             with contextlib.suppress(OSError):

@@ -7,18 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from lifeboat_adapters.session_hook_plan import HookOrder
+from lifeboat_adapters.session_hook_plan import NotifiedAgent
 from lifeboat_adapters.small_files import read_small
 
 NAME = "lifeboat.json"
-
-
-class NotifiedAgent(msgspec.Struct, frozen=True):
-    """An agent of Lifeboat, and how to start the program. `home` is None for the default one."""
-
-    agent: str
-    program: tuple[str, ...]
-    home: str | None = None
 
 
 class HookNote(msgspec.Struct, frozen=True):
@@ -31,11 +23,6 @@ class HookNote(msgspec.Struct, frozen=True):
 
     def to_bytes(self) -> bytes:
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
-
-
-def notified_agent_of(order: HookOrder) -> NotifiedAgent:
-    """Return the entry of the note for an order."""
-    return NotifiedAgent(order.agent, order.program, None if order.home is None else str(order.home))
 
 
 def state_dir_of(folder: Path) -> Path:

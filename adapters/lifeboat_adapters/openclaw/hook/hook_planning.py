@@ -15,7 +15,13 @@ from lifeboat_adapters.openclaw import config_includes
 from lifeboat_adapters.openclaw.hook import hook_note as notes
 from lifeboat_adapters.openclaw.hook.hook_note import HookNote
 from lifeboat_adapters.openclaw.hook.hook_selection import ENTRY, NAME, is_hook_started, refuse_disabled_hooks
-from lifeboat_adapters.session_hook_plan import HookOrder, HookPlan, HookStep
+from lifeboat_adapters.session_hook_plan import (
+    HookOrder,
+    HookPlan,
+    HookStep,
+    find_order_problem,
+    notified_agent_of,
+)
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common.json_types import JsonObject
 
@@ -34,7 +40,7 @@ def plan_hook_install(installation: Installation, order: HookOrder) -> HookPlan:
     wanted = _wanted_note(installation, order, known, "" if enabled else _first_missing(values), folder)
     write = _changed(folder, {**_constant(), notes.NAME: wanted.to_bytes()})
     steps = () if enabled else (_step(installation, "config", "set", ".".join((*ENTRY, "enabled")), "true"),)
-    return HookPlan(write, steps, after=_after(folder, write, steps))
+    return HookPlan(write, steps=steps, after=_after(folder, write, steps))
 
 
 def plan_hook_removal(installation: Installation, order: HookOrder) -> HookPlan:
@@ -66,13 +72,9 @@ def find_hook_problem(installation: Installation, order: HookOrder) -> str:
     values = _config(installation)
     refuse_disabled_hooks(installation, values)
     known = notes.read_hook_note(folder)
-    told = None if known is None else known.agents.get(installation.native_id)
-    if told is None:
-        return "no hook reports the end of a session"
-    if (told.agent, told.home) != (order.agent, notes.notified_agent_of(order).home):
-        return "the hook reports to another agent, or to another home of Lifeboat"
-    if not os.access(told.program[0], os.X_OK):
-        return f"the hook starts {told.program[0]}, which no longer exists"
+    problem = find_order_problem(None if known is None else known.agents.get(installation.native_id), order)
+    if problem:
+        return problem
     if _changed(folder, _constant()):
         return "the hook was written by another release, or changed"
     if not is_hook_started(installation, values):
@@ -109,7 +111,7 @@ def _wanted_note(
     installation: Installation, order: HookOrder, known: HookNote | None, added: str, folder: Path
 ) -> HookNote:
     before = known or HookNote(made_folder=not folder.parent.exists())
-    agents = {**before.agents, installation.native_id: notes.notified_agent_of(order)}
+    agents = {**before.agents, installation.native_id: notified_agent_of(order)}
     return HookNote(dict(sorted(agents.items())), before.added or added, before.made_folder)
 
 
