@@ -10,6 +10,7 @@ from lifeboat_adapters.contract import DatabaseSupport, DiscoveredAgent, Install
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
 from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions
+from lifeboat_adapters.hermes.hook.hook_planning import HermesHook
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 
 PROFILES = "profiles"
@@ -44,6 +45,7 @@ class Hermes(FolderAdapter):
     """Hermes Agent. The home is the agent `default`; each folder in `profiles/` is another agent."""
 
     databases = HermesDatabases()
+    hook = HermesHook()
 
     def __init__(self) -> None:
         super().__init__(load_shipped_profiles()["hermes"])

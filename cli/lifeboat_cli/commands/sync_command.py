@@ -57,9 +57,7 @@ def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool, b
     if background:
         words = ["sync", *(agent.id for agent in chosen), *(["--unless-paused"] if unless_paused else [])]
         start_detached(make_own_command(*words))
-        session.output.document(
-            {"agents": []}, lambda: session.output.line("The sync runs in the background.")
-        )
+        session.output.document({"agents": []}, lambda: session.output.line("The sync runs in the background."))
         return 0
     due = [agent for agent in chosen if (names and not unless_paused) or not _rests(session, agent)]
     documents = _captured_by_daemon(session, due)
