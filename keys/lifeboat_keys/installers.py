@@ -46,6 +46,18 @@ def install_command(*packages: str, environment: Path | None = None) -> str:
     return shlex.join(["sudo", *words] if installer is Installer.DEBIAN else words)
 
 
+def first_install_command() -> str:
+    """Return the command that installs this program on another machine, with the installer that is used on this one."""
+    commands = {
+        Installer.PIPX: "pipx install",
+        Installer.UV_TOOL: "uv tool install",
+        Installer.DEBIAN: "sudo apt install",
+        Installer.UV_PIP: "uv pip install",
+        Installer.PIP: "python3 -m pip install",
+    }
+    return f"{commands[find_installer()]} {DISTRIBUTION}"
+
+
 def extra_command(extra: str) -> str:
     """Return the command that adds the packages of an extra. An index need not know this program, so the packages are
     named."""

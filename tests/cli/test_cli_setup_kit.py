@@ -169,6 +169,8 @@ def test_a_machine_that_wrote_lately_must_be_named(machines: TwoMachines) -> Non
     assert set(states(refused).values()) == {"left_out"}
     assert {one["error"]["code"] for one in refused["agents"]} == {"moved_elsewhere"}
     assert {one["machine"] for one in refused["agents"]} == {machines.machine}
+    again = shlex.join(["lifeboat", "setup", "--kit", str(machines.kit), "--yes", "--take-over", machines.machine])
+    assert {one["error"]["fix"].replace(" --json", "") for one in refused["agents"]} == {again}
     assert set(states(machines.bring_back()).values()) == {"restored"}
 
 

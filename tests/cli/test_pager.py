@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from lifeboat_cli.terminal.pager import choose_pager, show_in_pager
+from support.docs import doc_pages
 from support.patience import patience
 from support.terminal import Terminal
 
@@ -83,6 +84,14 @@ def test_a_long_list_goes_through_the_pager_on_a_terminal(tmp_path: Path) -> Non
     with Terminal("config", "list", LIFEBOAT_HOME=str(tmp_path / "home"), **MARKED) as terminal:
         assert terminal.ended() == 0
     assert terminal.said.startswith("paged:setting ") and "\npaged:capture.quiet " in terminal.said
+
+
+def test_every_command_that_may_print_long_lists_takes_the_option_of_the_pager() -> None:
+    names = {"audit", "diff", "doctor", "list", "log", "search", "timeline"}
+    lists = {words: command for words, command in doc_pages.commands().items() if words.split()[-1] in names}
+    options = {words: {name for each in command.params for name in each.opts} for words, command in lists.items()}
+    assert sorted(words for words, known in options.items() if "--no-pager" not in known) == []
+    assert {"doctor", "endpoint doctor", "remote list"} <= lists.keys()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -313,3 +314,29 @@ def test_every_history_that_gave_way_is_named_and_can_be_restored_for_90_days(
     laptop.clock.advance(hours=24 + 1)
     manage_agents.sweep_removed(laptop.context, trusted=True)
     assert list(displaced_histories.name_displaced(laptop.context, laptop.agent.id)) == ["aside"]
+
+
+# What a machine without the agent says ------------------------------------------------------------------------------
+
+
+def test_a_restored_agent_is_said_to_be_unprotected_with_the_command_that_protects_it(
+    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(variable, desktop.context.environment[variable])
+    restored = run("restore", "ada", "--from", "one", "--to", tmp_path / "new")
+    step = next(each for each in restored["next"] if "not protected" in each["title"])
+    run(*shlex.split(step["command"])[1:])
+    assert [agent["name"] for agent in run("agents", "list")["agents"]] == ["ada"]
+    again = run("restore", "ada", "--from", "one", "--to", tmp_path / "copy")
+    assert [each for each in again["next"] if "not protected" in each["title"]] == []
+
+
+def test_only_a_newest_state_that_is_old_is_warned_about(laptop: Machine, desktop: Machine, tmp_path: Path) -> None:
+    fresh = desktop.restore_from("ada", tmp_path / "fresh", "one")
+    assert [each for each in fresh.warnings if "newest" in each] == []
+    desktop.clock.advance(days=9)
+    old = desktop.restore_from("ada", tmp_path / "old", "one")
+    assert "captured 2026-11-12" in str(old.warnings) and "9 days ago" in str(old.warnings)
+    chosen = desktop.restore_from("ada", tmp_path / "chosen", "one", at="0")
+    assert [each for each in chosen.warnings if "newest" in each] == []

@@ -14,6 +14,7 @@ from lifeboat_core.agents.agent_sync import send_to_remotes
 from lifeboat_core.errors import DaemonError, NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED
 from lifeboat_core.history import sequence_timeline
+from lifeboat_core.history.sequence_counts import read_counts
 from lifeboat_core.history.sequence_timeline import TimelineRequest
 from lifeboat_core.memories import edit_records
 from lifeboat_core.remotes import acknowledged_states, manage_remotes, remote_verification
@@ -23,6 +24,7 @@ from lifeboat_vault.errors import UnknownSequence
 from lifeboat_vault.rows import number_runs
 from lifeboat_vault.vault import Retention, SequenceRow
 from support.alf.raising import raises_code
+from support.core.machines import Machine
 from support.core.protected import START, Protected
 
 
@@ -213,3 +215,50 @@ def test_what_cannot_be_a_name_is_refused(ada: Protected, text: str) -> None:
 def test_only_a_sequence_that_is_kept_can_be_named(ada: Protected) -> None:
     with pytest.raises(UnknownSequence):
         sequence_timeline.set_label(ada.context, ada.agent, "7", "later")
+
+
+# Sequences that were fetched from a remote --------------------------------------------------------------------------
+
+
+def test_a_fetched_sequence_has_the_counts_of_its_capture(tmp_path: Path) -> None:
+    """Also where an edit and a deletion are new lines, because the quarter of the memory has ended."""
+    (tmp_path / "stick").mkdir()
+    laptop, desktop = Machine(tmp_path / "laptop"), Machine(tmp_path / "desktop")
+    laptop.add(name="ada")
+    laptop.add_remote("stick", (tmp_path / "stick").as_uri(), sealed=True)
+    laptop.push("stick")
+    laptop.write(
+        "MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n\n## Boat\n\nThe red boat lies in the harbour.\n"
+    )
+    laptop.capture_and_push("stick")
+    laptop.clock.advance(days=100)
+    laptop.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes white tea.\n\n## Papers\n\nThey are in the blue folder.\n")
+    laptop.write("notes.txt", "x")
+    laptop.capture_and_push("stick")
+    (laptop.workspace / "notes.txt").unlink()
+    laptop.capture_and_push("stick")
+    desktop.learn_words_of(laptop)
+    desktop.add_remote("stick", (tmp_path / "stick").as_uri(), sealed=True)
+    desktop.bring_back(laptop.agent.id, tmp_path / "new", "stick", take_over=laptop.context.keys().own_name)
+    captured = counted(laptop)
+    assert captured[2] == {"records": {"created": 1, "updated": 1, "deleted": 1}, "raw": {"put": 1, "patched": 1}}
+    assert captured[3] == {"records": {}, "raw": {"removed": 1}}
+    assert {number: found for number, found in counted(desktop).items() if number in captured} == captured
+
+
+def counted(machine: Protected) -> dict[int, JsonObject]:
+    """Return the counts of each sequence, without zeros."""
+    found = {entry["sequence"]: entry["changes"] for entry in entries(machine)}
+    kinds = ("records", "raw")
+    return {number: {kind: _without_zeros(each[kind]) for kind in kinds} for number, each in found.items()}
+
+
+def _without_zeros(counts: dict[str, int]) -> dict[str, int]:
+    return {word: count for word, count in counts.items() if count}
+
+
+def test_a_history_that_an_older_version_fetched_has_counts_of_its_memories() -> None:
+    lines = {"put": 9, "removed": 0, "create": 2, "update": 1, "delete": 0}
+    assert read_counts(lines)["records"] == {"created": 2, "updated": 1, "deleted": 0}
+    assert read_counts({"records": {"created": 1}}) == {"records": {"created": 1}}
+    assert read_counts({}) == {}

@@ -10,6 +10,8 @@ import pytest
 
 from lifeboat_keys import installers
 from lifeboat_keys.installers import Installer
+from lifeboat_keys.pairs.user_key import UserKey
+from lifeboat_keys.recovery import recovery_kit
 
 
 @pytest.fixture
@@ -50,6 +52,22 @@ def test_the_installer_in_use_is_named(
     assert installers.find_installer() is installer
     assert installers.install_command("boto3") == installs
     assert installers.upgrade_command() == upgrades
+
+
+@pytest.mark.parametrize(
+    ("mark", "command"),
+    [
+        ("pipx_metadata.json", "pipx install agent-lifeboat"),
+        ("uv-receipt.toml", "uv tool install agent-lifeboat"),
+        ("lib/python3.12/site-packages/pip", "python3 -m pip install agent-lifeboat"),
+        ("lib/x", "uv pip install agent-lifeboat"),
+    ],
+)
+def test_a_recovery_kit_names_the_installer_in_use(environment: Path, mark: str, command: str) -> None:
+    (environment / mark).parent.mkdir(parents=True, exist_ok=True)
+    (environment / mark).touch()
+    page = recovery_kit.render_kit(UserKey.generate(), "2026-11-20")
+    assert f"ON A NEW MACHINE\n    {command}\n" in page
 
 
 def test_the_debian_package_is_upgraded_by_apt(monkeypatch: pytest.MonkeyPatch) -> None:

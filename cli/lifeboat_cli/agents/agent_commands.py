@@ -258,6 +258,7 @@ def _captured_how(session: CommandSession) -> str:
 
 @agents.command("list", epilog=format_examples("lifeboat agents list", "lifeboat agents list --remote home-server"))
 @click.option("--remote", type=REMOTE, help="List the agents of this remote.")
+@pager_option
 @session_command
 def list_agents(session: CommandSession, remote: str | None) -> None:
     """The agents of this home, or those of a remote."""
@@ -289,7 +290,8 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
         if not rows:
             session.output.line("No agent is protected yet: lifeboat agents discover")
             return
-        session.output.table(columns, rows, TableFit(shorten=("workspace", "runtime"), least={"id": 13}))
+        with session.output.pager():
+            session.output.table(columns, rows, TableFit(shorten=("workspace", "runtime"), least={"id": 13}))
 
     session.output.document(Everyone(tuple(documents)), text)
 

@@ -17,6 +17,7 @@ from lifeboat_cli.terminal.command_session import CommandSession, session_comman
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import LazyGroup
 from lifeboat_cli.terminal.option_types import COUNT, RUNTIME
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.texts.human_text import count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def _opened(session: CommandSession, passphrase_stdin: bool, *files: Path) -> It
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
 @encryption_options.passphrase_option
+@pager_option
 @session_command
 def diff_files(session: CommandSession, first: Path, second: Path, passphrase_stdin: bool) -> None:
     """List the differences between two snapshots."""
@@ -170,7 +172,8 @@ def diff_files(session: CommandSession, first: Path, second: Path, passphrase_st
         if not rows:
             session.output.line("No difference.")
             return
-        session.output.table(("operation", "what"), rows)
+        with session.output.pager():
+            session.output.table(("operation", "what"), rows)
 
     session.output.document(document, text)
 

@@ -11,6 +11,7 @@ from lifeboat_cli.commands.findings_text import print_findings
 from lifeboat_cli.terminal.command_session import CommandSession, examining_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.texts.human_text import quote_argument
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _CONFORMANCE = "conformance"
     help="Write a support bundle, without personal data, to a new ZIP file.",
 )
 @click.option("--remote", type=REMOTE, help="Also run the conformance checks against this remote.")
+@pager_option
 @examining_command
 def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
     """Check the home, the key, agents, vaults and remotes. Exits with 1 if something is broken."""

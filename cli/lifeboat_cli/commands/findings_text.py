@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorLevel
+from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorFinding, DoctorLevel
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.documents.doctor_documents import Examination, Finding
 from lifeboat_core.texts.human_text import count_text
 
+_ORDER = (DoctorLevel.ERROR, DoctorLevel.WARNING, DoctorLevel.OK)
+"""What needs attention comes first."""
 _STYLES = {DoctorLevel.OK: "green", DoctorLevel.WARNING: "yellow", DoctorLevel.ERROR: "red"}
 
 
@@ -24,21 +26,33 @@ def print_findings(
     broken = sum(one.finding.level is DoctorLevel.ERROR for one in found)
 
     def text() -> None:
-        for one in (each for each in found if not quiet(each)):
-            finding = one.finding
-            output.line(f"{finding.level:<8} {finding.subject}: {finding.result}", style=_STYLES[finding.level])
-            if finding.fix:
-                output.verbatim(f"         {finding.fix}")
-        if held := sum(map(quiet, found)):
-            done = f"passed {count_text(held, 'conformance check')}"
-            output.line(f"{'ok':<8} tested with temporary agents: it {done}; --json lists each check")
-        output.line(_sum_up(broken, len(found)), style="bold")
+        shown = [each for each in found if not quiet(each)]
+        with output.pager():
+            for one in sorted(shown, key=lambda each: _ORDER.index(each.finding.level)):
+                _print_finding(output, one.finding)
+            if held := sum(map(quiet, found)):
+                done = f"passed {count_text(held, 'conformance check')}"
+                output.item(_label(DoctorLevel.OK), f"tested with temporary agents: it {done}; --json lists each check")
+            output.line(_sum_up(found), style="bold")
 
     findings = tuple(Finding(one.check, one.title, **asdict(one.finding)) for one in found)
     output.document(Examination(not broken, findings), text)
     return 1 if broken else 0
 
 
-def _sum_up(broken: int, checks: int) -> str:
-    checked = count_text(checks, "check")
-    return f"{broken} of {checked} found a problem." if broken else f"No problem found ({checked})."
+def _print_finding(output: CommandOutput, finding: DoctorFinding) -> None:
+    output.item(_label(finding.level), f"{finding.subject}: {finding.result}", style=_STYLES[finding.level])
+    if finding.fix:
+        output.verbatim(f"{'':<8} {finding.fix}")
+
+
+def _label(level: DoctorLevel) -> str:
+    return f"{level:<8}"
+
+
+def _sum_up(found: Sequence[DoctorCheckResult]) -> str:
+    checked = count_text(len(found), "check")
+    levels = [one.finding.level for one in found]
+    broken, doubtful = levels.count(DoctorLevel.ERROR), levels.count(DoctorLevel.WARNING)
+    warned = f", {count_text(doubtful, 'warning')}" if doubtful else ""
+    return f"{broken} of {checked} found a problem{warned}." if broken else f"No problem found ({checked}{warned})."

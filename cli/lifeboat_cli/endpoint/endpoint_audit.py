@@ -17,6 +17,7 @@ from lifeboat_cli.terminal.command_session import is_json_wanted
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import COUNT
 from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import count_text, time_text
 from lifeboat_core.texts.safe_text import json_text
@@ -92,6 +93,7 @@ class _AuditCommand(click.Command):
     callback=_check_file,
     help="Check an exported file. Exit status 1 if it is damaged. Needs no endpoint.",
 )
+@pager_option
 @endpoint_command
 def audit(
     session: EndpointSession,
@@ -153,7 +155,8 @@ def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
     def text() -> None:
         columns = ("number", "time", "what", "subject", "tenant", "token", "details")
         fit = TableFit(shorten=("token", "subject", "tenant", "details"), drop=("token",), least={"time": 16})
-        session.output.table(columns, (_row(one, names) for one in documents), fit)
+        with session.output.pager():
+            session.output.table(columns, (_row(one, names) for one in documents), fit)
 
     session.output.document({"rows": documents}, text)
     return 0

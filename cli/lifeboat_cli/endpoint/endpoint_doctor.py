@@ -14,12 +14,14 @@ from lifeboat_cli.endpoint.endpoint_session import (
     insert_data_folder,
 )
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.pager import pager_option
 
 
 @click.command(
     short_help="Check database, disk, keys, clock and workers.",
     epilog=format_examples("lifeboat endpoint doctor --data /srv/lifeboat"),
 )
+@pager_option
 @endpoint_command
 def doctor(session: EndpointSession) -> int:
     """Check the infrastructure of the endpoint: its database and object store or its disk, keys, clock, certificate and

@@ -9,6 +9,7 @@ import click
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import count_text, time_text
 
@@ -32,6 +33,7 @@ def purges() -> None:
     epilog=format_examples("lifeboat endpoint purges list --data /srv/lifeboat"),
 )
 @_TENANT
+@pager_option
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
     """List waiting purges and when each is applied: ids and counts, never content."""
@@ -45,7 +47,8 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
             session.output.line("No purge is waiting.")
             return
         fit = TableFit(shorten=("agent", "tenant", "what", "why"), drop=("agent",), least={"id": 36, "applies": 16})
-        session.output.table(("id", "tenant", "agent", "what", "why", "applies"), map(_row, documents), fit)
+        with session.output.pager():
+            session.output.table(("id", "tenant", "agent", "what", "why", "applies"), map(_row, documents), fit)
 
     session.output.document({"purges": documents}, text)
 

@@ -11,6 +11,7 @@ from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import SIZE
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
 
@@ -128,6 +129,7 @@ class _OpenedEndpoint:
 
 
 @tenant.command(name="list", epilog=format_examples("lifeboat endpoint tenant list --data /srv/lifeboat"))
+@pager_option
 @endpoint_command
 def list_command(session: EndpointSession) -> None:
     """List the tenants with the number and size of their agents."""
@@ -138,11 +140,12 @@ def list_command(session: EndpointSession) -> None:
         if not documents:
             session.output.verbatim(f"There is no tenant yet. To add one: {session.command('tenant add NAME')}")
             return
-        session.output.table(
-            ("tenant", "agents", "size", "quota", "tokens", "key", "since"),
-            map(_row, documents),
-            TableFit(shorten=("key",)),
-        )
+        with session.output.pager():
+            session.output.table(
+                ("tenant", "agents", "size", "quota", "tokens", "key", "since"),
+                map(_row, documents),
+                TableFit(shorten=("key",)),
+            )
 
     session.output.document({"tenants": documents}, text)
 

@@ -12,6 +12,7 @@ from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import DURATION
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import count_text, time_text
 
@@ -89,6 +90,7 @@ def _document(made: TokenRow, tenant: str, state: str) -> JsonObject:
     epilog=format_examples("lifeboat endpoint token list home --data /srv/lifeboat"),
 )
 @click.argument("tenant", required=False)
+@pager_option
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
     """List the tokens of a tenant, or of all, by id. The tokens themselves are not stored."""
@@ -107,7 +109,8 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
             session.output.verbatim(f"There is no token yet. To create one: {session.command('token add TENANT')}")
             return
         fit = TableFit(shorten=("tenant", "name", "scopes"), drop=("last used", "tenant"))
-        session.output.table(("id", "name", "tenant", "scopes", "state", "last used"), map(_row, documents), fit)
+        with session.output.pager():
+            session.output.table(("id", "name", "tenant", "scopes", "state", "last used"), map(_row, documents), fit)
 
     session.output.document({"tokens": documents}, text)
 

@@ -16,6 +16,7 @@ import click
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import time_text
 from lifeboat_daemon.units import systemd_notify
@@ -129,6 +130,7 @@ def jobs() -> None:
     epilog=format_examples("lifeboat endpoint jobs list --data /srv/lifeboat"),
 )
 @click.option("--dead", "only_dead", is_flag=True, help="Show only jobs that failed too often.")
+@pager_option
 @endpoint_command
 def list_command(session: EndpointSession, only_dead: bool) -> None:
     """List the jobs that are waiting, running, or failed too often, with the last error, in the order of execution. At
@@ -147,7 +149,8 @@ def list_command(session: EndpointSession, only_dead: bool) -> None:
             return
         columns = ("id", "what", "tenant", "agent", "state", "tries", "since", "due", "error")
         fit = TableFit(shorten=("tenant", "agent", "what"), drop=("since", "tries", "agent"), wrap="error")
-        session.output.table(columns, _rows(), fit)
+        with session.output.pager():
+            session.output.table(columns, _rows(), fit)
 
     def _rows() -> list[tuple[object, ...]]:
         return [

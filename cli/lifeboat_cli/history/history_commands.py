@@ -13,6 +13,7 @@ from lifeboat_cli.terminal.option_types import AGENT, COUNT, MOMENT, SIZE, TEXT
 from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
+from lifeboat_core.documents.timeline_documents import describe_kind
 from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, quote_argument, size_text, time_text
 
 if TYPE_CHECKING:
@@ -72,8 +73,11 @@ def _row(entry: JsonObject) -> tuple[str, ...]:
 
 def _describe_entry(entry: JsonObject) -> str:
     """Describe the changes of a sequence, after its kind if it is no capture."""
-    changes = _BY_KIND.get(entry["kind"]) or describe_changes(entry["changes"])
-    return changes if entry["kind"] == "capture" else f"{entry['kind']}: {changes}"
+    kind, counts = entry["kind"], entry["changes"]
+    groups = group_changes(counts.get("records", {}), counts.get("raw", {}))
+    changes = _BY_KIND.get(kind) or "; ".join(groups) or "no memory or file changed"
+    made = describe_kind(kind)
+    return f"{made}: {changes}" if made else changes
 
 
 @click.command(
@@ -106,11 +110,6 @@ def label(session: CommandSession, agent: str, sequence: str, text: str | None, 
     called = "has no name" if entry["label"] is None else f"is called: {entry['label']}"
     said = f"Sequence {entry['sequence']} of {found.name} {called}"
     session.output.document({"agent": found.id, "entry": entry}, lambda: session.output.line(said))
-
-
-def describe_changes(counts: JsonObject) -> str:
-    """Describe the counts of a sequence: `3 memories created, 1 updated; 2 files written`."""
-    return "; ".join(group_changes(counts.get("records", {}), counts.get("raw", {}))) or "details"
 
 
 @click.command(

@@ -15,6 +15,7 @@ from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.documents.profile_documents import ListedProfile, ListedProfiles, TestedFile, TestedProfile
 from lifeboat_core.texts.human_text import count_text, join_names
 
@@ -27,6 +28,7 @@ def profiles() -> None:
 
 
 @profiles.command("list", epilog=format_examples("lifeboat profiles list"))
+@pager_option
 @session_command
 def list_profiles(session: CommandSession) -> None:
     """List the profiles that come with Lifeboat, and your own."""
@@ -35,7 +37,8 @@ def list_profiles(session: CommandSession) -> None:
 
     def text() -> None:
         rows = [(one.name, one.title if one.problem is None else "not valid", one.source) for one in found.profiles]
-        session.output.table(("profile", "what it is for", "from"), rows)
+        with session.output.pager():
+            session.output.table(("profile", "what it is for", "from"), rows)
         for one in found.profiles:
             if one.problem is not None:
                 session.output.warn(one.problem)

@@ -12,6 +12,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.documents.remote_documents import AgentThere, SecondCopies, SecondCopy
@@ -27,6 +28,7 @@ from lifeboat_core.texts.human_text import age_text, count_text, quote_argument,
     short_help="List the remotes.",
     epilog=format_examples("lifeboat remote list"),
 )
+@pager_option
 @session_command
 def list_remotes(session: CommandSession) -> None:
     """List the remotes with the worst state and the oldest verification of their agents. No remote is contacted."""
@@ -39,7 +41,8 @@ def list_remotes(session: CommandSession) -> None:
             return
         rows = [_format_row(session.context, one) for one in found]
         fit = TableFit(shorten=("address", "remote"), least={"state": 12})
-        session.output.table(("remote", "address", "state", "verified"), rows, fit)
+        with session.output.pager():
+            session.output.table(("remote", "address", "state", "verified"), rows, fit)
         for one in found:
             if one.problem:
                 session.output.warn(one.problem)

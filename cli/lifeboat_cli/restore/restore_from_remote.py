@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, explain_interruption
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -37,7 +41,28 @@ def restore_from(
             plan = stack.enter_context(
                 remote_restore.open_remote_plan(session.context, remote, agent, target, options, tell)
             )
-        return run_restore_plan(session, plan, lambda wanted, tell: carry_out_plan(session.context, wanted, tell), seen)
+
+        def run_copy(wanted: RestorePlan, tell: Tell) -> RestoreReport:
+            report = carry_out_plan(session.context, wanted, tell)
+            return replace(report, next=[*report.next, *_list_protecting_steps(session, plan, remote, report)])
+
+        return run_restore_plan(session, plan, run_copy, seen)
+
+
+def _list_protecting_steps(
+    session: CommandSession, plan: RestorePlan, remote: str, report: RestoreReport
+) -> Iterator[JsonObject]:
+    """Yield the step that protects a restored agent, unless this machine protects it already."""
+    from lifeboat_core.agents import agent as agents
+
+    is_known = any(each.id == plan.agent_id for each in agents.list_agents(session.context))
+    is_other_runtime = plan.options.runtime is not None
+    if not (is_known or is_other_runtime or plan.options.path_globs):
+        words = ("agents", "add", report.to, "--as", report.agent, "--from", remote)
+        yield {
+            "title": f"{report.name} is not protected on this machine. To capture it here as its writer",
+            "command": " ".join(map(quote_argument, ("lifeboat", *words))),
+        }
 
 
 def _arrive(

@@ -18,6 +18,7 @@ from lifeboat_cli.keys import kit_files, passphrase_input
 from lifeboat_cli.keys.key_status_text import PLACES
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
+from lifeboat_cli.terminal.command_again import write_command_again
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask
 from lifeboat_core.documents.setup_documents import KitAgentResult, KitRemoteResult, KitReturn
 from lifeboat_core.errors import MovedElsewhere, RestoreError
@@ -302,7 +303,8 @@ def _carry_out(run: _KitRun, each: PreparedReturn) -> None:
         with convert_system_errors(), run.session.output.progress(f"Restoring {one.name}") as tell:
             arrived = kit_return.carry_out_return(run.session.context, each, take_over=take_over, tell=tell)
     except MovedElsewhere as error:
-        error.fix = f"the same command with --take-over {quote_argument(one.machine or '')}"
+        names = (name for each in sorted({*run.machines, one.machine or ""}) for name in ("--take-over", each))
+        error.fix = write_command_again(*names)
         _leave_out(run, one.agent.id, one.name, one.config.name, error, target)
         run.agents[-1] = msgspec.structs.replace(run.agents[-1], machine=one.machine)
         return
@@ -379,10 +381,13 @@ def _print_end(run: _KitRun) -> None:
     left = [one.name for one in run.remotes if one.error] + [one.name for one in run.agents if one.error]
     if left:
         output.line(f"Partial: {join_names(left)} left out. To continue, run the same command again.")
-    commands = list(dict.fromkeys(run.commands))
+    fixes = [one.error["fix"] for one in run.agents if one.error and one.error["fix"]]
+    commands = list(dict.fromkeys((*fixes, *run.commands)))
     for remote in run.remotes:
         if remote.state in ("added", "known") and not remote.can_push:
             output.line(f"{remote.name} has a restore-only token: nothing is pushed until you give it another one.")
+    if restored and (service := steps.check_service_ready(run.session.context)).state == steps.MISSING:
+        output.line(service.text)
     if commands:
         output.line("Left to do:")
     for command in commands:

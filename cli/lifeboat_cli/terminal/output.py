@@ -62,6 +62,13 @@ class CommandOutput:
         """Print a sentence, wrapped between words on a terminal. Line breaks in it are escaped."""
         _say(self.console, line_text(text), style)
 
+    def item(self, label: str, text: object, *, style: str = "") -> None:
+        """Print a label and a sentence. On a terminal, the further lines of the sentence begin below its first word."""
+        width = _width(self.console)
+        lines = wrap_sentence(line_text(text), None if width is None else width - len(label) - 1)
+        for number, line in enumerate(lines):
+            self.console.print(Text(f"{'' if number else label:<{len(label)}} {line}", style=style))
+
     def verbatim(self, text: object) -> None:
         """Print a line for copying, such as a command. Only the terminal wraps it."""
         self.console.print(Text(line_text(text)))

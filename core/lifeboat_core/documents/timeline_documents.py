@@ -6,6 +6,20 @@ import msgspec
 
 from lifeboat_alf.common.json_types import JsonObject
 
+_KIND_TEXTS = {
+    **dict.fromkeys(("capture", "snapshot", "delta"), ""),
+    "restore": "restored",
+    "adopt": "adopted",
+    "import": "imported",
+    "rotate": "resealed",
+}
+
+
+def describe_kind(kind: str) -> str:
+    """Return what made a sequence, for people: "" for a capture. How a remote stores a sequence (`snapshot`, `delta`)
+    says nothing about the agent."""
+    return _KIND_TEXTS.get(kind, kind)
+
 
 class Entry(msgspec.Struct, frozen=True):
     """One kept sequence."""
@@ -15,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
     created_at: str
     """when"""
     kind: str = "capture"
-    """`capture`, `restore`, `adopt`, `snapshot`, `import` or `rotate`"""
+    """`capture`, `restore`, `adopt`, `import` or `rotate`; `snapshot` or `delta` if fetched from a sealed remote"""
     changes: JsonObject = {}
     """counts, as in `sync`, and `files`: added (`put`) and `removed` files of the workspace"""
     files: int = 0

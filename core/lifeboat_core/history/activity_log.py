@@ -15,6 +15,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT
 from lifeboat_alf.seams.file_operations import read_all
 from lifeboat_core.agents.agent import Agent
+from lifeboat_core.history.sequence_counts import LINE_WORDS
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purged_agent_files
 from lifeboat_core.texts.human_text import count_text, group_changes
@@ -36,7 +37,6 @@ _TOLD = {
 }
 """Changes of a vault that a user made or has to know about; others are internal."""
 _ACCEPTED = "accepted"
-_COUNTED = {"create": "created", "update": "updated", "delete": "deleted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
     another."""
     changes = row.details.get("changes")
     counted = changes if isinstance(changes, dict) else {}
-    memories = {word: _size(counted.get(key)) for key, word in _COUNTED.items()}
+    memories = {word: _size(counted.get(key)) for key, word in LINE_WORDS.items()}
     groups = [] if kind == "import" else group_changes((kept or {}).get("records") or memories, {})
     return f"sequence {row.subject}" + (f": {', '.join(groups)}" if groups else "")
 

@@ -15,6 +15,7 @@ from lifeboat_core.errors import DaemonError
 from lifeboat_core.health.agent_status import LOCAL
 from lifeboat_core.health.status_gathering import DAMAGED, LAST_WHOLE
 from lifeboat_core.history import sequence_timeline
+from lifeboat_core.history.sequence_counts import read_counts
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, displaced_histories, remote_registry
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
@@ -122,14 +123,15 @@ def _verified_here(vault: Vault) -> Callable[[int], bool]:
 
 
 def _entry(row: SequenceRow) -> JsonObject:
+    counts = read_counts(row.counts)
     return {
         "sequence": row.number,
         "created_at": row.recorded_at,
         "kind": row.kind,
-        "changes": row.counts,
-        "files": _count(row.counts.get("raw")),
-        "records_changed": _count(row.counts.get("records")),
-        "trigger": row.counts.get("by"),
+        "changes": counts,
+        "files": _count(counts.get("raw")),
+        "records_changed": _count(counts.get("records")),
+        "trigger": counts.get("by"),
         "bytes": row.bytes,
         "label": row.label,
         "pins": [pin.reason for pin in row.pins],

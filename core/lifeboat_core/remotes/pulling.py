@@ -7,6 +7,7 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -29,6 +30,7 @@ from lifeboat_alf.states.agent_state import (
     path_key,
 )
 from lifeboat_core.errors import NothingToRestore, RestoreError
+from lifeboat_core.history.sequence_counts import count_draft
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.home_key import load_known_public
 from lifeboat_core.processes.progress import Tell
@@ -248,11 +250,13 @@ def fetch_history(
         for redaction in {each.id: each for each in (*known, *there)}.values():
             vault.redact(redaction)
         with _opened(remote.snapshot(agent_id, first)) as bundle, SnapshotReader(bundle.file) as reader:
-            _accept(context, vault, remote, reader.sequence, draft_of_state(reader), rows)
+            whole = count_draft(draft_of_state(reader), None)
+            _accept(context, vault, remote, reader.sequence, whole, rows)
         for bundle in remote.deltas(agent_id, first):
             with _opened(bundle), DeltaReader(bundle.file) as delta:
                 applied = AppliedState(vault.state(), delta)
-                _accept(context, vault, remote, applied.sequence, draft_of_delta(applied), rows)
+                change = count_draft(draft_of_delta(applied), applied.base)
+                _accept(context, vault, remote, applied.sequence, change, rows)
             tell("Fetching the history", applied.sequence.number - first + 1, max(rows) - first + 1)
         tell("Checking the fetched history", 0, None)
         _check(context, vault, max(rows), accept_unsigned=accept_unsigned)
@@ -269,8 +273,7 @@ def _accept(
     row = rows.get(sequence.number)
     kind, writer = ("snapshot", "") if row is None else (row.kind, row.writer)
     made = {path: _whole(remote, vault, path, put) for path, put in draft.entries.items()}
-    whole = Draft(made, draft.records, draft.redactions)
-    vault.accept(sequence, whole, kind=kind, writer=writer, raw_time=context.now())
+    vault.accept(sequence, replace(draft, entries=made), kind=kind, writer=writer, raw_time=context.now())
 
 
 def _whole(remote: Remote, vault: Vault, path: str, put: EntryPut | None) -> EntryPut | None:

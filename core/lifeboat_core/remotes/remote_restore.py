@@ -32,12 +32,14 @@ from lifeboat_core.restore.restore_finish import note_withheld, write_restore_re
 from lifeboat_core.restore.restore_plan import RestorePlan
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.restore.target_installation import locate_installation
-from lifeboat_core.texts.human_text import count_text, quote_argument, sequences_text, time_text
+from lifeboat_core.texts.human_text import age_text, count_text, quote_argument, sequences_text, time_text
 from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent
 from lifeboat_vault.vault import Vault
 
 _AHEAD = timedelta(days=1)
 """A sequence that is signed with a time this far in the future was captured under a wrong clock."""
+_RECENT = timedelta(days=1)
+"""The age up to which the newest state of a remote needs no warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def open_remote_plan(
             made = plan_restore(context, state, target, options, newest, partial=True)
             pulling.follow_transfer(remote, tell_nobody)
             if known is None and options.at is None:
-                warnings = [*warnings, _newest_there(source, state.sequence)]
+                warnings += _warn_if_old(source, state.sequence, context.clock.now())
             yield replace(made, warnings=[*warnings, *made.warnings])
 
 
@@ -138,12 +140,17 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
         yield f"{source.config.name} is holding the newest sequence: {held.get('reason')}{told}"
 
 
-def _newest_there(source: RemoteSource, newest: Sequence) -> str:
-    """Return a sentence on the newest state there. A machine without history cannot tell that a remote was set back;
-    the reader can."""
-    name, when = source.agent.name or source.agent.id, time_text(newest.time)
-    known = f"the newest that {source.config.name} has of {name} is sequence {newest.number}, of {when}"
-    return f"{known}. If you know of a later sequence, the remote was reset to an older backup"
+def _warn_if_old(source: RemoteSource, newest: Sequence, now: datetime) -> Iterator[str]:
+    """Yield a warning if the newest state of a remote is old. A machine without history cannot tell whether the remote
+    was reset to an older backup; the user can."""
+    age = now - times.parse_time(newest.time)
+    if age > _RECENT:
+        name, remote = source.agent.name or source.agent.id, source.config.name
+        yield (
+            f"the newest sequence of {name} at {remote} is {newest.number}, captured {time_text(newest.time)}, "
+            f"{age_text(age.total_seconds())} ago. If {name} changed after that, {remote} lacks those changes: "
+            "look for a later sequence at your other remotes"
+        )
 
 
 @contextmanager
@@ -228,8 +235,9 @@ def prepare_arrival(
         with Vault.open(staged, files=context.files, clock=context.clock) as vault:
             state = vault.state(find_sequence_at(vault, options.at))
             made = plan_restore(context, state, target, replace(options, adopt=False))
-            newest = _newest_there(source, vault.state().sequence)
-            yield replace(made, warnings=[*warnings, newest, *made.warnings]), source, staged
+            if options.at is None:
+                warnings += _warn_if_old(source, state.sequence, context.clock.now())
+            yield replace(made, warnings=[*warnings, *made.warnings]), source, staged
 
 
 def carry_out_arrival(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lifeboat_keys.errors import BadWords, KeysError
+from lifeboat_keys.installers import first_install_command
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import bip39_words
 
@@ -87,7 +88,7 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
         "contain no memories: for those you need a copy of the agent.",
         "",
         "ON A NEW MACHINE",
-        f"{_INDENT}pipx install agent-lifeboat",
+        f"{_INDENT}{first_install_command()}",
         *(_INDENT + line for line in _way_back(remotes)),
         "",
         _REMOTES_HEADING,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from lifeboat_alf.common import times
-from lifeboat_core.documents.timeline_documents import Activity, Entry
+from lifeboat_core.documents.timeline_documents import Activity, Entry, describe_kind
 from lifeboat_core.texts.human_text import count_text, group_changes
 from lifeboat_tui.cell_text import format_size
 from lifeboat_tui.glyphs import Glyphs
@@ -25,15 +25,6 @@ COLUMNS = (
     TableColumn("VERIFIED IN", 12, rank=2),
     TableColumn("NAME", 8, grow=3, rank=3),
 )
-KINDS = {
-    "capture": "",
-    "restore": "restored",
-    "adopt": "taken up",
-    "snapshot": "safety point",
-    "import": "imported",
-    "rotate": "resealed",
-}
-"""Labels of sequences that were not made by a normal capture."""
 _MOST_NAMES = 12
 """Maximum number of names before the changed lines."""
 
@@ -97,7 +88,7 @@ def format_timeline_day(day: str, today: str) -> str:
 def describe_sequence_changes(entry: Entry) -> str:
     """Return `1 file, 2 memories`, with the operation if it was no normal capture."""
     what = format_change_counts(entry.files, entry.records_changed)
-    made = KINDS.get(entry.kind, entry.kind)
+    made = describe_kind(entry.kind)
     return f"{made}: {what}" if made else what
 
 
@@ -105,7 +96,7 @@ def format_change_counts(files: int, memories: int) -> str:
     """Return `1 file, 2 memories`."""
     counts = [count_text(files, "file")] * bool(files)
     counts += [count_text(memories, "memory")] * bool(memories)
-    return ", ".join(counts) or "details"
+    return ", ".join(counts) or "no file changed"
 
 
 def describe_verified(entry: Entry) -> str:
@@ -142,9 +133,12 @@ def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
     """Yield the lines about the sequence itself, which precede its changes."""
     made = times.parse_time(entry.created_at).astimezone()
     by_hand = ", changed by hand" if entry.trigger == "user" else ""
-    yield DiffLine(f"{entry.sequence}  {made:%a %Y-%m-%d %H:%M:%S}  {entry.kind}{by_hand}", NOTE)
+    kind = describe_kind(entry.kind) or "captured"
+    yield DiffLine(f"{entry.sequence}  {made:%a %Y-%m-%d %H:%M:%S}  {kind}{by_hand}", NOTE)
     groups = group_changes(entry.changes.get("records", {}), entry.changes.get("raw", {}))
-    yield DiffLine(f"{'; '.join(groups) or 'details'}, {format_size(entry.bytes)}".removesuffix(", "), TEXT)
+    yield DiffLine(
+        f"{'; '.join(groups) or 'no memory or file changed'}, {format_size(entry.bytes)}".removesuffix(", "), TEXT
+    )
     if entry.label:
         yield DiffLine(f"name: {entry.label}", TEXT)
     if entry.pins:
