@@ -301,7 +301,7 @@ def test_the_doctor_says_how_much_room_there_is(
         found = run("doctor", "--remote", "home")["findings"]
     finally:
         run("endpoint", "tenant", "quota", "home", "none", "--data", endpoint.data)
-    assert next(one for one in found if one["subject"] == "room")["result"].endswith(" of 5.2 MB")
+    assert next(one for one in found if one["subject"] == "room")["result"].endswith(" of 5.0 MB")
 
 
 def test_the_doctor_says_that_another_one_answers(endpoint: RunningEndpoint, context: Context) -> None:

@@ -484,7 +484,7 @@ def test_a_user_pastes_a_join_line_that_is_not_shown_and_confirms_once(
     with Terminal("setup", "--kit", str(machines.kit)) as terminal:
         terminal.wait_for("Join line of home")
         terminal.type(join)
-        terminal.wait_for(f"Type {machines.machine} to confirm")
+        terminal.wait_for(f"Type '{machines.machine}' to continue")
         terminal.type(machines.machine)
         assert terminal.ended() == 0
         assert join not in terminal.said and join not in terminal.left

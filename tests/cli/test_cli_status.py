@@ -278,7 +278,7 @@ def _said(ada: Protected, *, terminal: bool = True) -> str:
 
 def test_the_first_line_is_yellow_and_each_gap_has_a_command_while_not_everything_is_safe(ada: Protected) -> None:
     said = _said(ada)
-    assert said.startswith("\x1b[1;33mnever verified, on this disk only: not fully safe\x1b[0m\n")
+    assert said.startswith("\x1b[1;33mnever verified, on this disk only: 3 steps left to be fully safe\x1b[0m\n")
     assert "Not safe yet: ada: the only copy is on this machine." in said
     assert "What helps: lifeboat remote add NAME URL" in said
     assert "What helps: lifeboat keys init" in said

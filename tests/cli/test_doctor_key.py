@@ -60,7 +60,7 @@ def test_an_unprotected_file_is_a_warning_with_the_way_out(ada: Ada) -> None:
     ada.context.keys().ensure()
     first, second = _findings(ada)
     assert (first.level, first.fix) == (DoctorLevel.WARNING, "lifeboat keys init --store passphrase")
-    assert "unprotected file" in first.result
+    assert "without encryption" in first.result
     assert (second.level, "temporary" in second.result) == (DoctorLevel.OK, True)
 
 
@@ -73,7 +73,7 @@ def test_a_keyring_that_came_later_is_offered_to_those_who_did_not_choose_the_fi
     assert "lifeboat keys init --store keyring" in _fixes(ada)
     ada.context.keys().move(StoreKind.KEYRING)
     (found,) = _findings(ada)
-    assert (found.level, found.result) == (DoctorLevel.OK, "OS keyring (Fake), available")
+    assert (found.level, found.result) == (DoctorLevel.OK, "in the OS keyring (Fake), available")
     ada.context.keys().move(StoreKind.FILE)
     assert "lifeboat keys init --store keyring" not in _fixes(ada)
 

@@ -102,9 +102,9 @@ def test_each_remote_of_an_agent_is_named_with_its_age_or_as_not_verified() -> N
 
 def test_a_verdict_never_ends_with_ok_while_something_is_missing() -> None:
     unproven = agent_status.summarize_agents([judged(SERVER)], KeyFacts(), [], clock_trusted=True, now=NOW)
-    assert unproven.verdict == "last verified 2 hours ago at home-server: not fully safe"
+    assert unproven.verdict == "last verified 2 hours ago at home-server: 1 step left to be fully safe"
     behind = judged(of(SERVER, verified_sequence=2), verified_sequence=2)
-    assert verdict(behind) == "last verified 2 hours ago at home-server: not fully safe"
+    assert verdict(behind) == "last verified 2 hours ago at home-server: 1 step left to be fully safe"
 
 
 def test_a_vault_that_could_not_be_opened_is_named_and_nothing_is_said_of_its_copies() -> None:
@@ -118,12 +118,12 @@ def test_a_vault_that_could_not_be_opened_is_named_and_nothing_is_said_of_its_co
 
 
 def test_without_a_remote_the_copy_is_on_this_disk_only() -> None:
-    assert verdict(judged()) == "last verified 5 minutes ago, on this disk only: not fully safe"
+    assert verdict(judged()) == "last verified 5 minutes ago, on this disk only: 1 step left to be fully safe"
 
 
 def test_agents_without_a_second_copy_are_counted() -> None:
     said = verdict(judged(SERVER), judged(), judged())
-    assert said == "last verified 2 hours ago at home-server, 2 agents on this disk only: not fully safe"
+    assert said == "last verified 2 hours ago at home-server, 2 agents on this disk only: 1 step left to be fully safe"
 
 
 def test_a_copy_verified_in_the_future_is_not_believed() -> None:

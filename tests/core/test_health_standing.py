@@ -18,7 +18,7 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health import agent_status
 from lifeboat_core.health.agent_status import WORST_FIRST, AgentStatus, AwakeTime, KeyFacts, Status, StatusFacts
 from lifeboat_core.health.remote_health import RemoteFacts
-from lifeboat_core.health.safety_level import SafetyLevel
+from lifeboat_core.health.safety_level import SafetyJudgement, SafetyLevel
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = 3600.0
@@ -118,7 +118,7 @@ def test_what_was_only_imported_is_never_overdue() -> None:
 def test_people_read_that_an_agent_moved() -> None:
     found = judged(changed(remotes=(MOVED,)))
     assert found.reasons[0].startswith("moved to laptop-2")
-    assert agent_status.make_verdict(found.state, SafetyLevel.PROBLEM, [found], NOW).endswith("moved")
+    assert agent_status.make_verdict(found.state, SafetyJudgement(SafetyLevel.PROBLEM), [found], NOW).endswith("moved")
 
 
 # Overdue --------------------------------------------------------------------------------------------------------

@@ -251,11 +251,11 @@ def test_settings_that_cannot_be_read_are_no_reason_to_fail(context: Context, ro
     [
         (MachineConditions(online=False), 1, "there is no network"),
         (MachineConditions(online=False, metered=True), 9 * MB, "there is no network"),
-        (MachineConditions(online=True, metered=True), 9 * MB, "the network is metered, and 9.4 MB are more than"),
+        (MachineConditions(online=True, metered=True), 9 * MB, "the network is metered, and 9.0 MB are more than"),
         (
             MachineConditions(saver=True, on_battery=True),
             9 * MB,
-            "the battery is being saved, and 9.4 MB are more than",
+            "the battery is being saved, and 9.0 MB are more than",
         ),
         (MachineConditions(saver=True), 9 * MB, "the battery is being saved"),
         (MachineConditions(metered=True, saver=True, on_battery=True), 5 * MB, None),
@@ -274,7 +274,7 @@ def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, 
     [
         (MachineConditions(), "no battery found: nothing waits", "unknown, not known to be metered: nothing waits"),
         (MachineConditions(online=False), "no battery", "no network: pushes wait for it, captures continue"),
-        (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.2 MB"),
+        (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.0 MB"),
         (MachineConditions(metered=False, online=True), "no battery", "online, not metered: nothing waits"),
         (MachineConditions(on_battery=True), "on battery: whole verifications wait", "unknown"),
         (

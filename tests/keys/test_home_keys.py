@@ -91,7 +91,7 @@ def test_a_home_without_keys_says_so_and_names_the_command(folder: Path) -> None
 def test_the_status_names_the_key_and_that_its_file_is_unprotected(keys: HomeKeys) -> None:
     status = keys.status()
     assert (status.state, status.key_id, status.store) == (KeyState.OK, keys.user_key().key_id, "file")
-    assert status.note == "key: unprotected file"
+    assert status.note == "key: in a file without encryption"
 
 
 def test_capture_needs_no_secret_of_the_user(folder: Path, keys: HomeKeys) -> None:

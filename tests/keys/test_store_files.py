@@ -74,7 +74,7 @@ def _prints(text: str, status: int = 0) -> str:
 def test_a_passphrase_in_the_environment_makes_and_opens_a_wrapped_key_unasked(home: Callable[..., HomeKeys]) -> None:
     keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
     assert keys.ensure()
-    assert (keys.store, keys.status().note) == (StoreKind.PASSPHRASE, "key: passphrase-wrapped file")
+    assert (keys.store, keys.status().note) == (StoreKind.PASSPHRASE, "key: in a file encrypted with a passphrase")
     assert home(LIFEBOAT_PASSPHRASE=PHRASE).user_key().key_id == keys.public.key_id
 
 
@@ -242,7 +242,7 @@ def test_a_key_file_holds_words_or_the_document(tmp_path: Path, home: Callable[.
     keys = home(LIFEBOAT_KEY_FILE=str(_private(tmp_path / "key", text)))
     keys.ensure()
     assert (keys.user_key().key_id, keys.store) == (key.key_id, StoreKind.KEY_FILE)
-    assert keys.status().note == "key: the file that LIFEBOAT_KEY_FILE names"
+    assert keys.status().note == "key: in the file that LIFEBOAT_KEY_FILE names"
     assert not (tmp_path / "keys" / "user.key").exists()
 
 
@@ -320,7 +320,7 @@ def test_a_command_prints_the_key(tmp_path: Path, home: Callable[..., HomeKeys])
     keys = home(_prints(" ".join(key.words())))
     keys.ensure()
     assert (keys.user_key().key_id, keys.store) == (key.key_id, StoreKind.COMMAND)
-    assert keys.status().note == "key: key_command"
+    assert keys.status().note == "key: from the program in the setting key_command"
     assert not (tmp_path / "keys" / "user.key").exists()
 
 

@@ -250,7 +250,7 @@ def test_the_best_place_there_is_is_the_keyring_and_a_temporary_home_never_takes
 ) -> None:
     keys = HomeKeys(tmp_path / "keys", around=around)
     keys.ensure()
-    assert (keys.store, keys.status().note) == (StoreKind.KEYRING, "key: OS keyring (Fake)")
+    assert (keys.store, keys.status().note) == (StoreKind.KEYRING, "key: in the OS keyring (Fake)")
     assert not (tmp_path / "keys" / "user.key").exists()
     temporary = HomeKeys(tmp_path / "others", around=KeyEnvironment(HOME_ID, around.environment, temporary=True))
     temporary.ensure()
@@ -265,7 +265,7 @@ def test_a_keyring_that_cannot_be_used_now_is_not_chosen(
     keys = HomeKeys(tmp_path / "keys", around=around)
     keys.ensure()
     assert (keys.status().state, keys.store) == (KeyState.OK, StoreKind.FILE)
-    assert keys.status().note == "key: unprotected file"
+    assert keys.status().note == "key: in a file without encryption"
 
 
 @pytest.mark.parametrize("behaviour", FAULTS)

@@ -54,7 +54,7 @@ _WRITE = "import keyring, sys; keyring.set_password(*sys.argv[1:])"
 def test_a_key_is_kept_and_another_process_reads_it(tmp_path: Path, secret_service: SecretService) -> None:
     keys = HomeKeys(tmp_path / "keys", around=_around(secret_service))
     assert keys.ensure()
-    assert (keys.store, keys.status().note) == (StoreKind.KEYRING, "key: OS keyring (Secret Service)")
+    assert (keys.store, keys.status().note) == (StoreKind.KEYRING, "key: in the OS keyring (Secret Service)")
     key = keys.user_key()
     user = f"{HOME_ID}/{key.key_id}"
     assert _python(_READ, secret_service, SERVICE, user) == to_base64(key.secret)

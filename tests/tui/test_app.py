@@ -60,7 +60,14 @@ async def test_a_place_about_an_agent_says_so_where_there_is_none() -> None:
     link.answers(["status"], {"agents": []})
     async with dashboard(link) as pilot:
         await press(pilot, "2")
-        assert "select an agent first" in notes(pilot)[-1]
+        assert "no agent is protected yet" in notes(pilot)[-1]
+
+
+async def test_a_place_about_an_agent_shows_the_first_one_while_none_is_chosen() -> None:
+    async with dashboard(screen="keys") as pilot:
+        assert pilot.app.agent_id is None  # type: ignore[attr-defined]
+        await press(pilot, "2")
+        assert type(pilot.app.screen).__name__ == "TimelineScreen" and notes(pilot) == []
 
 
 async def test_escape_leads_back_and_never_out() -> None:

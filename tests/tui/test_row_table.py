@@ -234,3 +234,10 @@ def test_columns_with_the_highest_rank_go_first_where_there_is_no_room() -> None
     assert fit_columns(COLUMNS, 22).shown == [0, 2]
     assert fit_columns(COLUMNS, 5).shown == [0]
     assert sum(fit_columns(COLUMNS, 60).widths) + 4 == 60
+
+
+def test_a_column_gives_room_that_it_does_not_need_to_one_that_is_too_narrow() -> None:
+    columns = (TableColumn("NAME", 8, grow=1), TableColumn("NOTE", 8, grow=9))
+    assert fit_columns(columns, 60, [30, 10]).widths[0] >= 30
+    assert fit_columns(columns, 60, [30, 300]).widths[0] <= fit_columns(columns, 60).widths[0] + 1
+    assert sum(fit_columns(columns, 60, [30, 10]).widths) <= 58

@@ -7,7 +7,8 @@ from datetime import datetime
 from textual.content import Content
 
 from lifeboat_alf.common import times
-from lifeboat_core.texts.human_text import age_text, size_text
+from lifeboat_alf.common.size_texts import size_text
+from lifeboat_core.texts.human_text import age_text
 from lifeboat_core.texts.safe_text import UNSAFE, without_isolates
 
 _CONTROL = dict.fromkeys(UNSAFE, "\N{REPLACEMENT CHARACTER}")

@@ -23,7 +23,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core import documents
 from lifeboat_core.documents.status_documents import Agent, Status
-from lifeboat_core.health.safety_level import SafetyLevel, does_state_need_user
+from lifeboat_core.health.safety_level import SafetyLevel, describe_steps_left, does_state_need_user
 from lifeboat_core.texts.misplaced_words import holds_recovery_words
 from lifeboat_tui.bidi_isolation import make_isolating_driver
 from lifeboat_tui.cell_text import format_local_time, format_short_age, make_plain, make_plain_lines
@@ -226,7 +226,8 @@ class LifeboatApp(App[None]):
         if not agents:
             return "", ""
         if self.status.safety.level != SafetyLevel.SAFE:
-            return f"{self.glyphs.sign('warning')} not fully safe", "text-warning"
+            said = describe_steps_left(len(self.status.safety.gaps)) or "not fully safe"
+            return f"{self.glyphs.sign('warning')} {said}", "text-warning"
         return f"{self.glyphs.sign('ok')} all safe", "text-success"
 
     @property
@@ -263,15 +264,19 @@ class LifeboatApp(App[None]):
 
     @property
     def agent(self) -> Agent | None:
-        """Return the chosen agent."""
-        return self.find_agent(self.agent_id)
+        """Return the chosen agent, or the first one."""
+        first = self.status.agents[0] if self.status is not None and self.status.agents else None
+        return self.find_agent(self.agent_id) or first
+
+    def _usual_agent_id(self) -> str | None:
+        return self.agent_id if self.agent is None else self.agent.id
 
     # Actions that work everywhere -------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         """Return why an action of the app does nothing now, or None."""
         if act in ("go_timeline", "go_memories") and self.agent is None:
-            return "select an agent first"
+            return "no agent is protected yet"
         if act == "start_daemon" and self.link.connection.stage is LinkStage.UP:
             return "it is already running"
         return None
@@ -294,7 +299,7 @@ class LifeboatApp(App[None]):
             return
         while len(self.screen_stack) > 2:
             self.pop_screen()
-        self.switch_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
+        self.switch_screen(screen_registry.make_screen(name, agent_id or self._usual_agent_id()))
 
     def open(self, name: str, agent_id: str | None = None) -> None:
         """Open a screen by its name above the current one; escape returns to the current one."""
@@ -302,7 +307,7 @@ class LifeboatApp(App[None]):
 
         if self._exit:
             return
-        self.push_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
+        self.push_screen(screen_registry.make_screen(name, agent_id or self._usual_agent_id()))
 
     do_go_dashboard = partialmethod(go, "dashboard")
     do_go_timeline = partialmethod(go, "timeline")

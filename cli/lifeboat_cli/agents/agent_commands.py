@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
 from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
@@ -31,15 +32,7 @@ from lifeboat_core.capture.capture_report import CaptureReport
 from lifeboat_core.capture.sync_json import is_whole, report_document
 from lifeboat_core.documents.agent_documents import Discovered, Everyone, Found, Here
 from lifeboat_core.errors import ServiceError
-from lifeboat_core.texts.human_text import (
-    NO_BREAK,
-    count_text,
-    join_names,
-    path_text,
-    quote_argument,
-    size_text,
-    time_text,
-)
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, join_names, path_text, quote_argument, time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:

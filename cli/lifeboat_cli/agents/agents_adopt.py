@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.terminal.command_session import (
     CommandSession,
@@ -21,7 +22,7 @@ from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents.agent import Agent, find_agent
 from lifeboat_core.capture.sync_json import is_whole
 from lifeboat_core.documents.remote_documents import Away, There
-from lifeboat_core.texts.human_text import NO_BREAK, count_text, quote_argument, size_text, time_text
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, quote_argument, time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:

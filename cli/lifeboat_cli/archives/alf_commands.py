@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.states.agent_state import StateChanges
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
@@ -18,7 +19,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import LazyGroup
 from lifeboat_cli.terminal.option_types import COUNT, RUNTIME
 from lifeboat_cli.terminal.pager import pager_option
-from lifeboat_core.texts.human_text import count_text, path_text, size_text, time_text
+from lifeboat_core.texts.human_text import count_text, path_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_alf.common.json_types import JsonObject

@@ -10,6 +10,7 @@ import click
 
 from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
@@ -21,7 +22,7 @@ from lifeboat_core.exchange import conversion_options
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource
 from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive, ArchiveEncryption
-from lifeboat_core.texts.human_text import count_text, join_names, size_text, snippet_text
+from lifeboat_core.texts.human_text import count_text, join_names, snippet_text
 from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Value
 from lifeboat_formats.interchange.conversion_report import LOST, ConversionReport, group_fates

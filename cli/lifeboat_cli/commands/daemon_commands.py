@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import COUNT
 from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.processes.installed_release import read_release
-from lifeboat_core.texts.human_text import age_text, size_text
+from lifeboat_core.texts.human_text import age_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.service.daemon_lifecycle import DaemonState

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.history import vault_quota
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.human_text import size_text
 
 TITLE = "Disk space"
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
-from lifeboat_core.texts.human_text import count_text, size_text
+from lifeboat_core.texts.human_text import count_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

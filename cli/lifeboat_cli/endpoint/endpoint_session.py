@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.terminal.command_session import is_json_wanted
+from lifeboat_cli.terminal.command_session import ask_typed_word, is_json_wanted
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.path_variables import refuse_relative_paths
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_core.texts.safe_text import name_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
@@ -136,10 +135,8 @@ def select_tenants(endpoint: Endpoint, named: str | None) -> list[Tenant]:
 
 
 def confirm_name(session: EndpointSession, name: str, question: str, *, otherwise: str) -> None:
-    """Let the user type the name of what would be destroyed. Raises RestoreError.CONSENT_NEEDED."""
-    refused = RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
+    """Let the user type the name of what would be destroyed. Raises RestoreError.CONSENT_NEEDED, click.Abort."""
     if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
-        raise refused
+        raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
     session.output.note(question)
-    if click.prompt(f"Type {name_text(name)} to continue", default="", show_default=False, err=True) != name:
-        raise refused
+    ask_typed_word(session.output, name)

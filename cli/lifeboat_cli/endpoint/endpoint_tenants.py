@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_line
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import SIZE
 from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
-from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
+from lifeboat_core.texts.human_text import quote_argument, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, COUNT, MOMENT, SIZE, TEXT
@@ -14,7 +15,7 @@ from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.documents.timeline_documents import describe_kind
-from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, quote_argument, size_text, time_text
+from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, quote_argument, time_text
 
 if TYPE_CHECKING:
     from lifeboat_core.memories.memory_search import MemoryFilters

@@ -13,14 +13,14 @@ import click
 from lifeboat_alf.purging.file_purge import REASONS
 from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.purge import purge_text
-from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, ask_typed_word, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.texts import misplaced_words
-from lifeboat_core.texts.safe_text import line_text, name_text
+from lifeboat_core.texts.safe_text import line_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -204,11 +204,7 @@ def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
     """Ask for a word that is not typed by accident. Raises RestoreError.CONSENT_NEEDED if no user can be asked."""
     if not can_ask(session):
         raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
-    if (
-        click.prompt(f"Type '{name_text(phrase)}' to continue", default="", show_default=False, err=True).strip()
-        != phrase
-    ):
-        raise click.Abort
+    ask_typed_word(session.output, phrase)
 
 
 @contextmanager

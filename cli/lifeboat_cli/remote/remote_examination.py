@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from lifeboat_alf.common import times
 from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import ReplicationError
 from lifeboat_core.home.context import Context
@@ -15,7 +16,7 @@ from lifeboat_core.remotes import remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
-from lifeboat_core.texts.human_text import age_text, count_text, quote_argument, size_text, time_text
+from lifeboat_core.texts.human_text import age_text, count_text, quote_argument, time_text
 from lifeboat_vault.errors import RemoteError
 
 CLOCK = timedelta(minutes=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
@@ -12,7 +13,7 @@ from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.errors import BadSetting, MovedElsewhere
 from lifeboat_core.machine.typed_folders import parse_whole_path
 from lifeboat_core.remotes import remote_registry
-from lifeboat_core.texts.human_text import count_text, size_text, time_text
+from lifeboat_core.texts.human_text import count_text, time_text
 
 
 def bring_back(session: CommandSession) -> None:

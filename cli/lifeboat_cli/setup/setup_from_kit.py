@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import click
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
@@ -19,7 +18,7 @@ from lifeboat_cli.keys.key_status_text import PLACES
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
 from lifeboat_cli.terminal.command_again import write_command_again
-from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask
+from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, ask_typed_word, can_ask
 from lifeboat_core.documents.setup_documents import KitAgentResult, KitRemoteResult, KitReturn
 from lifeboat_core.errors import MovedElsewhere, RestoreError
 from lifeboat_core.home import home_key
@@ -278,9 +277,7 @@ def _confirm(run: _KitRun, prepared: list[PreparedReturn], unfinished: list[Unfi
         session.output.note(
             f"{machine} wrote {join_names(theirs)} within the last 24 hours. If it still runs there, stop it first."
         )
-        typed = asking.ask_text(f"{question} Type {machine} to confirm (Enter stops)")
-        if typed.casefold() != machine.casefold():
-            raise click.Abort
+        ask_typed_word(session.output, machine, question, ignores_case=True)
         run.machines.add(machine.casefold())
 
 

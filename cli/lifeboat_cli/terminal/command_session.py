@@ -23,7 +23,7 @@ from lifeboat_core.home import crash_recovery
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_core.texts.safe_text import line_text
+from lifeboat_core.texts.safe_text import line_text, name_text
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -102,6 +102,24 @@ def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) 
     if not can_ask(session):
         raise RestoreError.CONSENT_NEEDED(otherwise).with_again("--yes")
     click.confirm(line_text(question), abort=True, err=True)
+
+
+def ask_typed_word(output: CommandOutput, word: str, question: str = "", *, ignores_case: bool = False) -> None:
+    """Let the user type a word that is not typed by accident. After another word, say which one is expected and ask
+    again, at most twice. An empty answer ends the command. Raises click.Abort.
+
+    The typed text is not repeated: it may be the secret that the user wants to purge.
+    """
+    expected = name_text(word)
+    prompt = f"{question} Type '{expected}' to continue (Enter stops)".lstrip()
+    for tries_left in (2, 1, 0):
+        typed = click.prompt(line_text(prompt), default="", show_default=False, err=True).strip()
+        if typed == word or (ignores_case and typed.casefold() == word.casefold()):
+            return
+        if typed:
+            output.note(f"That is not '{expected}'. Nothing was changed.{' Try again.' if tries_left else ''}")
+        if not typed or not tries_left:
+            raise click.Abort
 
 
 @contextmanager

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from lifeboat_adapters.contract import CaptureRoot, FolderCap
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import times
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_core.capture.root_scan import FILE, ScannedEntry
 from lifeboat_core.capture.scan_cache import KnownFile
 from lifeboat_core.history.vault_quota import VaultQuota
-from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
+from lifeboat_core.texts.human_text import quote_argument, time_text
 
 PACED_SIZE = 50 << 20
 

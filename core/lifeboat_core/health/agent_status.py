@@ -17,7 +17,13 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health import remote_health
 from lifeboat_core.health.remote_health import RemoteFacts
-from lifeboat_core.health.safety_level import SafetyFacts, SafetyJudgement, SafetyLevel, judge_safety
+from lifeboat_core.health.safety_level import (
+    SafetyFacts,
+    SafetyJudgement,
+    SafetyLevel,
+    describe_steps_left,
+    judge_safety,
+)
 from lifeboat_core.health.state_words import ERROR as ERROR
 from lifeboat_core.health.state_words import FENCED as FENCED
 from lifeboat_core.health.state_words import FOR_PEOPLE as FOR_PEOPLE
@@ -531,7 +537,7 @@ def summarize_agents(
     """Return the status of all agents. `problems` are other problems; with one, the state is `error`."""
     state = ERROR if problems else find_worst_state(agent.state for agent in agents)
     made = Status(state, "", agents, key, problems, clock_trusted)
-    return replace(made, verdict=make_verdict(state, made.safety.level, agents, now))
+    return replace(made, verdict=make_verdict(state, made.safety, agents, now))
 
 
 def _safety_facts(agent: AgentStatus) -> SafetyFacts:
@@ -540,7 +546,7 @@ def _safety_facts(agent: AgentStatus) -> SafetyFacts:
     )
 
 
-def make_verdict(state: str, level: SafetyLevel, agents: list[AgentStatus], now: datetime) -> str:
+def make_verdict(state: str, safety: SafetyJudgement, agents: list[AgentStatus], now: datetime) -> str:
     """Return one sentence: the age of the oldest last verified copy, then where the copies are. Agents whose vault
     could not be opened are named instead: nothing is known of their copies."""
     if not agents:
@@ -550,7 +556,8 @@ def make_verdict(state: str, level: SafetyLevel, agents: list[AgentStatus], now:
     if closed := [agent.name for agent in agents if not agent.vault_opened]:
         vaults = "the vault" if len(closed) == 1 else "the vaults"
         parts.insert(0, f"{vaults} of {join_names(_shortened(closed))} could not be opened")
-    word = "not fully safe" if state == OK and level is not SafetyLevel.SAFE else FOR_PEOPLE.get(state, state)
+    steps = describe_steps_left(len(safety.gaps)) if state == OK else ""
+    word = steps or FOR_PEOPLE.get(state, state)
     return f"{'; '.join(parts)}: {word}"
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from lifeboat_core.health.remote_health import RemoteFacts
 from lifeboat_core.health.state_words import NEEDS_THE_USER, OK, SYNCING
-from lifeboat_core.texts.human_text import join_names, quote_argument
+from lifeboat_core.texts.human_text import count_text, join_names, quote_argument
 
 UNCAPTURED, UNVERIFIED, ONLY_HERE, WORDS_UNPROVEN = "uncaptured", "unverified", "only_here", "words_unproven"
 SAME_DISK = "same_disk"
@@ -60,6 +60,11 @@ class SafetyJudgement(msgspec.Struct, frozen=True):
 def does_state_need_user(state: str) -> bool:
     """Return whether an agent in this state is shown in red, is notified about, and fails `status --check`."""
     return state in NEEDS_THE_USER
+
+
+def describe_steps_left(gaps: int) -> str:
+    """Return how many steps are left until the agents are safe; "" if none is."""
+    return f"{count_text(gaps, 'step')} left to be fully safe" if gaps else ""
 
 
 def judge_safety(agents: Sequence[SafetyFacts], problems: Iterable[str], *, words_proven: bool) -> SafetyJudgement:

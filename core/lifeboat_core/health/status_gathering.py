@@ -6,6 +6,7 @@ For workers and commands. The daemon gets the facts from its workers and judges 
 from __future__ import annotations
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents import lost_agents, withheld_items
 from lifeboat_core.agents.agent import Agent, list_agents
@@ -43,7 +44,7 @@ from lifeboat_core.remotes import remote_facts as remote_facts
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_core.system_refusals import convert_system_errors
-from lifeboat_core.texts.human_text import path_text, quote_argument, size_text
+from lifeboat_core.texts.human_text import path_text, quote_argument
 from lifeboat_keys.home.home_keys import KeyStatus
 from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.vault import LAST_VERIFIED, Vault

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.human_text import size_text
 from lifeboat_vault.vault import Vault
 
 

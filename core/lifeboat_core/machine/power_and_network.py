@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.human_text import size_text
 
 ROOT = Path("/")
 NO_NETWORK = "there is no network"

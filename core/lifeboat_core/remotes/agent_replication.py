@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from lifeboat_alf.archive import archive_layout, artifact_index
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry
@@ -42,7 +43,7 @@ from lifeboat_core.remotes.replication_outcome import (
     make_failed_outcome,
 )
 from lifeboat_core.remotes.resend_lost_data import LostDataResender
-from lifeboat_core.texts.human_text import quote_argument, size_text
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.errors import KeysError
 from lifeboat_vault.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent, RemoteBundle, RemoteHead, file_key_of

@@ -15,16 +15,6 @@ _NAMED = 5
 _STEERING = dict.fromkeys(UNSAFE, " ")
 
 
-def size_text(count: int) -> str:
-    """Return bytes for people: `9.4 KB`."""
-    value = float(count)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    raise AssertionError("unreachable")
-
-
 def count_text(count: int, one: str, many: str = "") -> str:
     """Return `1 memory`, `1,200 memories`, `3 files`. `many` is needed where the plural is not in the last word."""
     return f"{count:,} {one if count == 1 else many or _plural(one)}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_endpoint.endpoint import Endpoint
 
 TITLE = "Space on the disk"
 NEEDS = ()
-_LITTLE, _NONE = 1_000_000_000, 100_000_000
+_LITTLE, _NONE = 1 << 30, 100 << 20
 """Free bytes below which the check warns, and below which it fails."""
 
 
@@ -19,4 +20,4 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     free = endpoint.files.free_space(endpoint.folder)
     level = DoctorLevel.ERROR if free < _NONE else DoctorLevel.WARNING if free < _LITTLE else DoctorLevel.OK
     fix = None if level is DoctorLevel.OK else "free some space, or: lifeboat endpoint compact --data DIR"
-    yield DoctorFinding(level, str(endpoint.folder), f"{free // 1_000_000:,} MB are free", fix)
+    yield DoctorFinding(level, str(endpoint.folder), f"{size_text(free)} are free", fix)

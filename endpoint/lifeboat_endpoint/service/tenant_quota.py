@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from weakref import WeakValueDictionary
 
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_endpoint.service.agent_roster import Roster
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
 from lifeboat_endpoint.service.remote_errors import as_remote
@@ -151,7 +152,7 @@ class TenantQuota:
             # With a small quota or many agents, agents are counted in smaller steps.
             self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
         if kept + uncounted > quota:
-            said = f"{_text(kept)} of {_text(quota)} are in use, and this request needs {_text(uncounted)}"
+            said = f"{size_text(kept)} of {size_text(quota)} are in use, and this request needs {size_text(uncounted)}"
             raise RemoteFull(said, retry_after=FULL_FOR)
 
     def _quota(self) -> int | None:
@@ -161,11 +162,3 @@ class TenantQuota:
                 self._most = self._allowed()
             self._read_at = time.monotonic()
         return self._most
-
-
-def _text(size: int) -> str:
-    """Format bytes for people."""
-    for unit, least in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if size >= least:
-            return f"{size / least:.1f} {unit}"
-    return f"{size} bytes"

@@ -22,7 +22,7 @@ class CommandStore:
     """Store of one key, which only the user can replace."""
 
     kind = StoreKind.COMMAND
-    description = "key_command"
+    description = "from the program in the setting key_command"
 
     def __init__(self, around: KeyEnvironment) -> None:
         self._around = around

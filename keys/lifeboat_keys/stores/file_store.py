@@ -20,7 +20,7 @@ class FileStore:
     """Store in `user.key`, and in `users/<key id>.json` for each further key."""
 
     kind = StoreKind.FILE
-    description = "unprotected file"
+    description = "in a file without encryption"
 
     def __init__(self, files: KeyFiles) -> None:
         self._files = files

@@ -24,7 +24,7 @@ class KeyFileStore:
     """Store of one key. `path` is None when the variable is not set."""
 
     kind = StoreKind.KEY_FILE
-    description = f"the file that {KEY_FILE} names"
+    description = f"in the file that {KEY_FILE} names"
 
     def __init__(self, path: Path | None, files: FileOperations) -> None:
         self._path = path

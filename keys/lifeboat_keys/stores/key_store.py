@@ -17,7 +17,7 @@ class KeyStore(Protocol):
 
     @property
     def description(self) -> str:
-        """Return which store this is, for people: "unprotected file"."""
+        """Return which store this is, for people: "in a file without encryption"."""
 
     def problem(self) -> LifeboatError | None:
         """Return why a key cannot be stored or read now; None when it can."""

@@ -51,7 +51,7 @@ class KeyringStore:
 
     @property
     def description(self) -> str:
-        return f"OS keyring ({self.backend})" if self.backend else "OS keyring"
+        return f"in the OS keyring ({self.backend})" if self.backend else "in the OS keyring"
 
     def problem(self) -> LifeboatError | None:
         try:

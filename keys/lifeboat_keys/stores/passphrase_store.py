@@ -28,7 +28,7 @@ class PassphraseStore:
     """Store of passphrase-wrapped keys, one file each."""
 
     kind = StoreKind.PASSPHRASE
-    description = "passphrase-wrapped file"
+    description = "in a file encrypted with a passphrase"
 
     def __init__(self, documents: KeyFiles, around: KeyEnvironment, files: FileOperations) -> None:
         self._documents = documents

@@ -188,7 +188,7 @@ def _type_join_line(terminal: Terminal, machine: PageMachine) -> None:
 
 def _confirm_kit(terminal: Terminal, machine: PageMachine) -> None:
     """Type the name of the lost machine, which has the name of the machine that runs the test."""
-    terminal.wait_for(r"Type (\S+) to confirm")
+    terminal.wait_for(r"Type '([^']+)' to continue")
     terminal.type(platform.node())
 
 
@@ -261,11 +261,7 @@ STORIES: dict[str, PageStory] = {
             "k7m2p9qa": lambda machine: str(run("endpoint", "token", "list", "home")["tokens"][-1]["id"]),
             "1200": lambda machine: "3",
         },
-        dialogs={
-            "lifeboat endpoint tenant remove office": type_answers(
-                (r"Type [^\n]* to (?:go on|continue|confirm)", "office")
-            )
-        },
+        dialogs={"lifeboat endpoint tenant remove office": type_answers((r"Type [^\n]* to continue", "office"))},
         not_run={
             f"lifeboat endpoint purges {word}": "needs a waiting purge; tests/cli/test_cli_endpoint_purges.py has one"
             for word in ("confirm", "refuse")

@@ -27,6 +27,8 @@ _GAP = 2
 _LONGEST = 2000
 """Maximum number of characters of a cell that are measured. No terminal shows more, and measuring a megabyte takes a
 second."""
+_MOST_MEASURED = 200
+"""Maximum number of rows whose cells decide the widths of columns."""
 _FLASH = 0.8
 """Seconds for which a changed row is highlighted."""
 
@@ -84,8 +86,9 @@ class _ColumnLayout:
     widths: list[int] = field(default_factory=list)
 
 
-def fit_columns(columns: Sequence[TableColumn], room: int) -> _ColumnLayout:
-    """Return as many columns as fit, lowest rank first. Growing columns share the remaining room."""
+def fit_columns(columns: Sequence[TableColumn], room: int, needs: Sequence[int] = ()) -> _ColumnLayout:
+    """Return as many columns as fit, lowest rank first. Growing columns share the remaining room. A column gives room
+    that its cells do not need (`needs`, their widths) to those that are too narrow."""
     shown = list(range(len(columns)))
 
     def needed() -> int:
@@ -93,10 +96,16 @@ def fit_columns(columns: Sequence[TableColumn], room: int) -> _ColumnLayout:
 
     while needed() > room and any(columns[at].rank for at in shown):
         shown.remove(max(shown, key=lambda at: (columns[at].rank, at)))
+    widths = {at: columns[at].width for at in shown}
     left = max(0, room - needed())
+    while left and (short := [at for at in shown if columns[at].grow and at < len(needs) and widths[at] < needs[at]]):
+        shares, before = sum(columns[at].grow for at in short), left
+        for at in short:
+            taken = min(needs[at] - widths[at], max(1, before * columns[at].grow // shares), left)
+            widths[at] += taken
+            left -= taken
     shares = sum(columns[at].grow for at in shown)
-    widths = [columns[at].width + (left * columns[at].grow // shares if shares else 0) for at in shown]
-    return _ColumnLayout(shown, widths)
+    return _ColumnLayout(shown, [widths[at] + (left * columns[at].grow // shares if shares else 0) for at in shown])
 
 
 class RowTable(ScrollView, can_focus=True):
@@ -190,6 +199,7 @@ class RowTable(ScrollView, can_focus=True):
         self._words: list[str] = []
         self._layout = _ColumnLayout()
         self._fitted_for = -1
+        self._needs: list[int] = []
         self._flashing: set[str] = set()
         self._said_count = ""
         self.border_title = title.replace("[", r"\[")
@@ -210,12 +220,26 @@ class RowTable(ScrollView, can_focus=True):
         """Replace the rows. The cursor stays on the row with the same key. `flash`: highlight changed rows for a
         moment, `flash_new`: new rows too."""
         before = {row.key: row for row in self._all} if flash else {}
-        here = self.current
+        here, keys = self.current, [row.key for row in self._all]
         self._all = list(rows)
+        if [row.key for row in self._all] != keys:  # a changed cell alone moves no other column
+            self._measure()
         if flash and before:
             changed = {row.key for row in self._all if before.get(row.key) not in (row, None)}
             self._flash(changed | ({row.key for row in self._all if row.key not in before} if flash_new else set()))
         self._refilter(None if here is None else here.key)
+
+    def _measure(self) -> None:
+        """Measure the cells of the growing columns; of a long table only the first rows, so that it stays quick."""
+        needs = [0] * len(self.columns)
+        growing = [at for at, column in enumerate(self.columns) if column.grow]
+        for row in self._all[:_MOST_MEASURED]:
+            for at in growing:
+                if at < len(row.cells) and not row.heading:
+                    needs[at] = max(needs[at], cell_len(get_cell_text(row.cells[at])[:_LONGEST]))
+        if needs != self._needs:
+            self._needs, self._fitted_for = needs, -1
+            self.refresh()
 
     def select(self, key: str) -> bool:
         """Put the cursor on the row with this key. Returns False if there is none."""
@@ -422,7 +446,7 @@ class RowTable(ScrollView, can_focus=True):
     ) -> Strip:
         if self._fitted_for != width - self._lead:  # no resize event is sent when a scrollbar appears or disappears
             self._fitted_for = width - self._lead
-            self._layout = fit_columns(self.columns, self._fitted_for)
+            self._layout = fit_columns(self.columns, self._fitted_for, self._needs)
         segments = [Segment(set_cell_size(lead or "", self._lead), style)]
         for place, (at, room) in enumerate(zip(self._layout.shown, self._layout.widths, strict=True)):
             cell = cells[at] if at < len(cells) else ""
