@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import MappingProxyType
 
 from lifeboat_adapters.contract import (
     Adapter,
@@ -19,12 +21,13 @@ from lifeboat_adapters.contract import (
     ProjectSupport,
 )
 from lifeboat_adapters.errors import AdapterError, AdapterOutdated, NotAWorkspace, ProfileInvalid, UnknownRuntime
-from lifeboat_adapters.folder import shipped_profiles
+from lifeboat_adapters.folder import folder_profile, shipped_profiles
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 from lifeboat_keys.installers import upgrade_command
 
 GROUP = "lifeboat.adapters"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _CAPABILITIES = {
     "credentials": CredentialSupport,
     "databases": DatabaseSupport,
@@ -118,9 +121,10 @@ def find_refused_adapters(profiles: Path | None = None) -> dict[str, AdapterErro
     return refused
 
 
-def load_adapter(runtime: str, profiles: Path | None = None) -> Adapter:
+def load_adapter(runtime: str, profiles: Path | None = None, carried: Mapping[str, str] = _NOTHING) -> Adapter:
     """Return the adapter of a runtime. A profile of the user takes the place of a shipped one, not of an adapter: its
-    agents are captured on, and `find_refused_adapters` names the profile.
+    agents are captured on, and `find_refused_adapters` names the profile. `carried` are texts of profiles that a state
+    contains, by runtime: they are used where the user has none.
 
     Raises UnknownRuntime, which names the known runtimes, AdapterOutdated, and ProfileInvalid.
     """
@@ -128,7 +132,10 @@ def load_adapter(runtime: str, profiles: Path | None = None) -> Adapter:
         return _loaded(runtime)
     own = shipped_profiles.list_user_profiles(profiles).get(runtime)
     if own is not None:
-        return FolderAdapter(shipped_profiles.read_user_profile(runtime, own))
+        return FolderAdapter(*shipped_profiles.read_user_profile(runtime, own))
+    if runtime in carried:
+        text = carried[runtime]
+        return FolderAdapter(folder_profile.parse_carried_profile(runtime, text), text)
     shipped = shipped_profiles.load_shipped_profiles().get(runtime)
     if shipped is None:
         raise UnknownRuntime(f"{runtime!r} is not one of: {', '.join(list_runtimes(profiles))}")

@@ -533,6 +533,9 @@ class Adapter(ABC):
     """Globs of the folders that the runtime makes in a user's home. Where one appears, there may be an agent."""
     takes_any_folder: bool = False
     """Whether any folder with notes may be a workspace. Such a runtime is offered, never chosen without being named."""
+    profile_text: str = ""
+    """The folder profile that a user wrote for this runtime, "" for any other runtime. Each capture includes the text,
+    because no other machine has it."""
     credentials: CredentialSupport | None = None
     databases: DatabaseSupport | None = None
     hook: HookSupport | None = None

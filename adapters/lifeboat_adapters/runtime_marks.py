@@ -63,7 +63,7 @@ def has_match(workspace: Path, glob: str) -> bool:
     """Return whether a file below the workspace matches the glob."""
     try:
         return next(iter(workspace.glob(glob)), None) is not None
-    except OSError:
+    except (OSError, ValueError, NotImplementedError):  # a profile may have a pattern that is valid for names alone
         return False
 
 

@@ -24,6 +24,7 @@ from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_cli import program
 from lifeboat_cli.remote.remote_examination import examine_remote
 from lifeboat_core.agents import locks
+from lifeboat_core.capture.capture_work import CaptureWork
 from lifeboat_core.errors import OtherVault
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import kit_remotes, kit_return, manage_remotes, remote_registry
@@ -34,6 +35,7 @@ from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, RESTORE_SCOPES
 from lifeboat_keys.recovery import recovery_kit
 from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 from support.adapters import openclaw_workspaces
+from support.adapters.profile_installs import PEBBLE, make_pebble
 from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.killing import killed_at
@@ -203,7 +205,26 @@ def test_a_history_that_becomes_the_vault_is_fetched_into_the_home(
     assert len(staged) == 2 and all(path.is_relative_to(machines.home) for path in staged), staged
 
 
-def test_an_agent_of_a_profile_that_is_not_here_comes_back_as_the_error_says(machines: TwoMachines) -> None:
+def test_an_agent_of_the_users_own_profile_comes_back_into_its_home_with_the_profile(machines: TwoMachines) -> None:
+    workspace = make_pebble(machines.home, profiles=machines.home / "lb/profiles")
+    config = (workspace.parent / "pebble.yaml").read_bytes()
+    run("agents", "add", workspace)
+    run("sync")
+    machines.export()
+    done = machines.bring_back()
+    assert set(states(done).values()) == {"restored"}
+    here = machines.home / ".pebble"
+    assert (here / "data/facts.md").read_bytes() == (workspace / "facts.md").read_bytes()
+    assert (here / "pebble.yaml").read_bytes() == config, "the file around the workspace, with its credential"
+    assert (machines.home / "lb/profiles/pebble.toml").read_text() == PEBBLE
+    assert set(states(machines.bring_back()).values()) == {"here"}
+
+
+def test_an_agent_captured_without_its_profile_comes_back_as_the_error_says(
+    machines: TwoMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A release before profiles were captured wrote the history.
+    monkeypatch.setattr(CaptureWork, "_describe_profile", lambda work, head: None)
     profile = machines.home / "lb/profiles/pebble.toml"
     profile.parent.mkdir(mode=0o700)
     text = 'name = "pebble"\ntitle = "Pebble"\n[marks]\ncertain = ["pebble.json"]\n'

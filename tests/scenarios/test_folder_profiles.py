@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 
 from support.adapters import openclaw_workspaces
-from support.adapters.profile_installs import INSTALLS, KEY, write_files
+from support.adapters.profile_installs import INSTALLS, KEY, PEBBLE, make_pebble
 from support.cli.cli_client import run
-from support.paths import ROOT
-
-PEBBLE = (ROOT / "tests/support/adapters/pebble_profile.toml").read_text()
-"""A profile for a runtime that does not exist. docs/folder-profiles.md shows it as an example."""
-
 
 _OF_HERMES = ("cron/jobs.json", "logs/", "memories/MEMORY.md.lock", "state.db")
 """Jobs and sessions are captured on request only."""
@@ -31,19 +26,6 @@ _OF_CODEX = ("sessions/", "installation_id", "skills/.system/")
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def _make_pebble(home: Path) -> Path:
-    write_files(
-        home / ".pebble",
-        {
-            "pebble.yaml": f"last_start: 1\ntools:\n  search:\n    env:\n      SEARCH: {KEY}-search\n",
-            "data/WHO.md": "Curious and kind.\n",
-            "data/facts.md": "Likes green tea.\n---\nThe red boat lies in the harbour.",
-            "data/cache/x": "x",
-        },
-    )
-    return home / ".pebble" / "data"
 
 
 def _contains(folder: Path, secret: str) -> list[str]:
@@ -71,7 +53,7 @@ def test_an_agent_of_a_profile_comes_back_byte_for_byte_with_its_credentials(iso
 
 
 def test_a_profile_written_from_the_page_works_as_a_runtime(isolated_home: Path, tmp_path: Path) -> None:
-    workspace = _make_pebble(isolated_home)
+    workspace = make_pebble(isolated_home)
     assert len(PEBBLE.splitlines()) < 60
     (tmp_path / "pebble.toml").write_text(PEBBLE)
     tried = run("profiles", "test", tmp_path / "pebble.toml", workspace)

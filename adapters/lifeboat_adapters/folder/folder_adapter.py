@@ -83,7 +83,7 @@ class ProfilePlacement(PlacementSupport):
 
     def home_around(self, workspace: Path) -> Path | None:
         # Only a folder that is named as the runtime names its own: a restore writes files of the runtime into it.
-        home = _home_around(self._profile, workspace)
+        home = _home_around(self._profile, workspace, Path.home())
         return home if home is not None and home.name == PurePosixPath(self._profile.agent.home).name else None
 
     def running(self, installation: Installation) -> str:
@@ -96,10 +96,11 @@ class ProfilePlacement(PlacementSupport):
 
 
 class FolderAdapter(Adapter):
-    """A runtime whose agent is a folder of files, as its profile says."""
+    """A runtime whose agent is a folder of files, as its profile says. `text` is that of a profile of the user."""
 
-    def __init__(self, profile: FolderProfile) -> None:
+    def __init__(self, profile: FolderProfile, text: str = "") -> None:
         self.profile = profile
+        self.profile_text = text
         self.runtime = profile.name
         self.splitter_version = profile.splitter
         self.takes_any_folder = profile.takes_any_folder
@@ -112,7 +113,8 @@ class FolderAdapter(Adapter):
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         found = dict.fromkeys(self._candidates(environment, user_home))
-        located = [_installation(self.profile, each, self._home_of(each)) for each in found if self.recognises(each)]
+        recognised = (each for each in found if self.recognises(each))
+        located = [_installation(self.profile, each, self._home_of(each, user_home)) for each in recognised]
         return [DiscoveredAgent(one.runtime, one.native_id, one.name, one.workspace, one.state_dir) for one in located]
 
     def _candidates(self, environment: Mapping[str, str], user_home: Path) -> Iterator[Path]:
@@ -131,7 +133,7 @@ class FolderAdapter(Adapter):
             # A restored agent may lack the marks that the runtime makes, and is no less one of it.
             if not (self.recognises(workspace) or self._has_own_file(workspace)):
                 raise NotAWorkspace(f"{workspace} has no files of {self.profile.title}")
-        return _installation(self.profile, workspace, self._home_of(workspace))
+        return _installation(self.profile, workspace, self._home_of(workspace, user_home))
 
     def recognises(self, workspace: Path) -> int:
         if not workspace.is_dir():
@@ -159,9 +161,9 @@ class FolderAdapter(Adapter):
         home = _in_home(agent.home, user_home)
         return home if agent.workspace == "." else home / agent.workspace
 
-    def _home_of(self, workspace: Path) -> Path | None:
+    def _home_of(self, workspace: Path, user_home: Path) -> Path | None:
         """Return the folder of the runtime around a workspace, None for one that stands alone."""
-        home = _home_around(self.profile, workspace)
+        home = _home_around(self.profile, workspace, user_home)
         names = [name for name in self.profile.home_files if "*" not in name]
         return home if home is not None and any((home / name).is_file() for name in names) else None
 
@@ -240,11 +242,14 @@ def _home_name(profile: FolderProfile) -> str:
     return home.removeprefix("~/").split("/")[0] if home.startswith("~/") else ""
 
 
-def _home_around(profile: FolderProfile, workspace: Path) -> Path | None:
+def _home_around(profile: FolderProfile, workspace: Path, user_home: Path) -> Path | None:
+    """Return the folder in which `home_files` are, None if there is none. It is never the user's home or a folder above
+    it, because `home_files` could match the user's own files."""
     if profile.agent.workspace == "." or not profile.home_files:
         return None
     above, depth = workspace.parents, len(PurePosixPath(profile.agent.workspace).parts)
-    return above[depth - 1] if depth <= len(above) else None  # a workspace may lie less deep than the profile says
+    home = above[depth - 1] if depth <= len(above) else None  # a workspace may lie less deep than the profile says
+    return None if home is None or user_home.resolve().is_relative_to(home.resolve()) else home
 
 
 def _in_home(path: str, user_home: Path) -> Path:

@@ -224,6 +224,23 @@ def parse_profile(text: str, source: str) -> FolderProfile:
     return profile
 
 
+def parse_carried_profile(name: str, text: str) -> FolderProfile:
+    """Return the profile of the runtime `name` that a captured state contains.
+
+    Unlike a profile that the user put into the home, it must not look outside of the user's home. Raises
+    ProfileInvalid.
+    """
+    source = f"the profile that was captured with the agent of {name!r}"
+    profile = parse_profile(text, source)
+    if profile.name != name:
+        raise ProfileInvalid(f"{source}: its name is {profile.name!r}")
+    for key, place in (("home", profile.agent.home), ("listed_in", profile.agent.listed_in)):
+        parts = PurePosixPath(place).parts
+        if place and (len(parts) < 2 or parts[0] != "~" or ".." in parts):
+            raise ProfileInvalid(f"{source}: agent.{key} = {place!r} must be a path below ~")
+    return profile
+
+
 def _problems(profile: FolderProfile) -> Iterator[str]:
     """Yield what a profile says that cannot work."""
     for place, name in _relative_names(profile):
@@ -268,4 +285,7 @@ def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:
     yield from (("persona", name) for name in (*profile.persona_files().values(), persona.user, persona.skills))
     yield from (("persona.blocks", name) for name in persona.blocks.values())
     yield from (("running", name) for name in profile.running.pid_files)
+    marks = profile.marks
+    yield from (("marks", name) for name in (*marks.certain, *marks.usual, *marks.unless))
+    yield from (("marks.json", name.removeprefix("../")) for name in marks.json)
     yield ("agent.workspace", profile.agent.workspace)

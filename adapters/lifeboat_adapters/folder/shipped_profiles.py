@@ -29,20 +29,21 @@ def list_user_profiles(folder: Path | None) -> dict[str, Path]:
     return {entry.name.removesuffix(SUFFIX): Path(entry.path) for entry in entries if entry.name.endswith(SUFFIX)}
 
 
-def read_profile(path: Path) -> FolderProfile:
-    """Return the profile in a file. Raises ProfileInvalid."""
+def read_profile(path: Path) -> tuple[FolderProfile, str]:
+    """Return the profile in a file, and its text. Raises ProfileInvalid."""
     try:
         text = read_small(path, limit=folder_profile.LARGEST).decode("utf-8")
     except OSError as error:
         raise ProfileInvalid(f"{path}: {refusal_reason(error)}") from error
     except UnicodeDecodeError:
         raise ProfileInvalid(f"{path}: not UTF-8") from None
-    return folder_profile.parse_profile(text, str(path))
+    return folder_profile.parse_profile(text, str(path)), text
 
 
-def read_user_profile(name: str, path: Path) -> FolderProfile:
-    """Return a profile of the user's folder. Raises ProfileInvalid, also when its name is not that of the file."""
-    profile = read_profile(path)
+def read_user_profile(name: str, path: Path) -> tuple[FolderProfile, str]:
+    """Return a profile of the user's folder, and its text. Raises ProfileInvalid, also when its name is not that of the
+    file."""
+    profile, text = read_profile(path)
     if profile.name != name:
         raise ProfileInvalid(f"{path}: name = {profile.name!r} must be the name of the file, {name!r}")
-    return profile
+    return profile, text

@@ -57,7 +57,7 @@ def _list_profiles(folder: Path) -> Iterator[ListedProfile]:
             yield ListedProfile(name, "", str(path), f"Lifeboat has an adapter for {name}")
             continue
         try:
-            yield ListedProfile(name, shipped_profiles.read_user_profile(name, path).title, str(path))
+            yield ListedProfile(name, shipped_profiles.read_user_profile(name, path)[0].title, str(path))
         except ProfileInvalid as error:
             yield ListedProfile(name, "", str(path), error.message)
 
@@ -92,7 +92,7 @@ def check_profile(session: CommandSession, file: Path, folder: Path) -> int:
     Shows what would be captured: files, memories and the labels of credentials, and what would be left out. Exit 1 when
     something does not work.
     """
-    adapter = FolderAdapter(shipped_profiles.read_profile(file))
+    adapter = FolderAdapter(*shipped_profiles.read_profile(file))
     trial = profile_trial.try_profile(adapter, folder.absolute(), session.context.user_home)
     files = tuple(TestedFile(each.path, each.memories, each.credentials) for each in trial.files)
     problems = trial.problems

@@ -227,8 +227,6 @@ def _note_found(run: _KitRun, found: FoundAgents) -> None:
             else one
             for one in run.remotes
         ]
-    for config, agent, error in found.refused:
-        _leave_out(run, agent.id, agent.name, config.name, error)
     for here in found.here:
         run.agents.append(KitAgentResult(here.id, here.name, "", str(here.workspace), "here"))
 

@@ -15,6 +15,7 @@ from lifeboat_adapters.stable_reads.file_reading import has_usual_rights
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common import json_codec, times
+from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import partitions
 from lifeboat_alf.memory.mass_removal import MassRemovalLimits as LossLimits
@@ -46,7 +47,7 @@ from lifeboat_core.capture.secret_cutter import CutDecisions, SecretCutter
 from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.history import vault_quota
 from lifeboat_core.machine import clock_trust
-from lifeboat_core.state.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
+from lifeboat_core.state.state_documents import ALL, HOME_MODE, PROFILES, RIGHTS, WORKSPACE_MODE
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.vault import SequenceRow
 
@@ -300,9 +301,21 @@ class CaptureWork:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
         self._describe_rights(head)
+        self._describe_profile(head)
         head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
         head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
         return head
+
+    def _describe_profile(self, head: JsonObject) -> None:
+        """Include the folder profile of a runtime that the user described: no other machine has it."""
+        adapter = self._seen.adapter
+        texts = {name: text for name, text in as_object(head.get(PROFILES)).items() if name != adapter.runtime}
+        if adapter.profile_text:
+            texts[adapter.runtime] = self.cutter.without_values(adapter.profile_text)
+        if texts:
+            head[PROFILES] = texts
+        else:
+            head.pop(PROFILES, None)
 
     def _describe_rights(self, head: JsonObject) -> None:
         """Set the rights of the root folders. Those of the state directory stay as they were while it is not there."""

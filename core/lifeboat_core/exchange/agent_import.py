@@ -40,6 +40,7 @@ from lifeboat_core.restore.restore_run import check_guards
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.restore.seen_code import make_seen_code
 from lifeboat_core.restore.target_installation import locate_installation
+from lifeboat_core.state.state_documents import load_profiles
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.errors import NoAgentKey, NoKey, OtherKey, SignedByAnother, UnsealError
 from lifeboat_keys.home.home_keys import HomeKeys
@@ -121,13 +122,16 @@ def _plan_import(
     if not options.accept_unsigned:
         home_key.refuse_without_key(context, state.sequence)
     warnings = [*files.base.warnings, *_take_keys(context, files, file), *capability_links.describe_unmet_needs(state)]
-    options = replace(options, runtime=options.runtime or _own_runtime(context, state))
+    options = replace(options, runtime=options.runtime or _own_runtime(context, state, options))
     return plan_restore(context, state, folder, options), warnings
 
 
-def _own_runtime(context: Context, state: State) -> str:
+def _own_runtime(context: Context, state: State, options: RestoreOptions) -> str:
     own = contents_module.find_source_runtime(state)
-    return own if own in {adapter.runtime for adapter in context.adapters()} else OTHERWISE
+    known = {adapter.runtime for adapter in context.adapters()}
+    if not options.accept_unsigned:  # the profile in an unsigned state is not used
+        known |= load_profiles(state).keys()
+    return own if own in known else OTHERWISE
 
 
 @contextmanager

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Context:
     """An opened home with its seams. Cheap to make; holds nothing open. `patience`: how long to wait for agents' locks,
-    None for not at all."""
+    None for not at all. `carried_profiles` are folder profiles of the state that is being restored, by runtime."""
 
     home: Home
     files: FileOperations = field(default_factory=SystemFiles)
     clock: Clock = field(default_factory=SystemClock)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     patience: LockPatience | None = None
+    carried_profiles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -112,7 +113,7 @@ class Context:
     def adapter(self, runtime: str) -> Adapter:
         from lifeboat_adapters import adapter_registry
 
-        return adapter_registry.load_adapter(runtime, self.home.profiles_folder)
+        return adapter_registry.load_adapter(runtime, self.home.profiles_folder, self.carried_profiles)
 
     def adapters(self) -> list[Adapter]:
         from lifeboat_adapters import adapter_registry

@@ -70,13 +70,12 @@ class UnfinishedAgent:
 @dataclass
 class FoundAgents:
     """What the remotes have: agents to bring back, those whose return was interrupted, and those that are here.
-    `problems` says by name why a remote could not be asked, `refused` by agent why it has no place here."""
+    `problems` says by name why a remote could not be asked."""
 
     returning: list[ReturningAgent] = field(default_factory=list)
     unfinished: list[UnfinishedAgent] = field(default_factory=list)
     here: list[Agent] = field(default_factory=list)
     problems: dict[str, LifeboatError] = field(default_factory=dict)
-    refused: list[tuple[RemoteConfig, RemoteAgent, LifeboatError]] = field(default_factory=list)
 
 
 def find_returning_agents(context: Context, configs: Iterable[RemoteConfig]) -> FoundAgents:
@@ -98,11 +97,7 @@ def find_returning_agents(context: Context, configs: Iterable[RemoteConfig]) -> 
     for agent_id, (config, one) in sorted(newest.items(), key=lambda each: each[1][1].name):
         machine = writer_epochs.find_machine_to_name(context, one.head)
         if agent_id not in here:
-            try:
-                target = noted.get(agent_id) or _choose_target(context, config, one, taken | set(noted.values()))
-            except UnknownRuntime as error:
-                found.refused.append((config, one, error))
-                continue
+            target = noted.get(agent_id) or _choose_target(context, one, taken | set(noted.values()))
             taken.add(target)
             found.returning.append(ReturningAgent(config, one, target, machine))
         elif agent_id in noted:
@@ -116,24 +111,31 @@ def _age(agent: RemoteAgent) -> tuple[int, int]:
     return agent.epoch, -1 if agent.head is None else agent.head.number
 
 
-def _choose_target(context: Context, config: RemoteConfig, agent: RemoteAgent, taken: set[Path]) -> Path:
-    """Return the usual workspace of the agent's runtime, or one beside it that no other agent gets."""
-    folders = usual_folders.find_usual_folders(context, agent.name, taken)
-    folder = folders.get(agent.runtime)
-    if folder is None:
-        notes = folders.get(_ANY_NOTES, context.user_home / _ANY_NOTES)
-        profile = context.home.profiles_folder / f"{agent.runtime}{shipped_profiles.SUFFIX}"
-        raise UnknownRuntime(
-            f"{agent.name} is an agent of {agent.runtime!r}, which has no adapter here. If you wrote a folder "
-            f"profile for it, copy it to {profile}, and run the same command again. Or restore its files as notes",
-            fix=(
-                f"lifeboat restore {quote_argument(agent.id)} --from {quote_argument(config.name)} "
-                f"--to {quote_argument(str(notes))} --runtime {_ANY_NOTES} --with-credentials"
-            ),
-        )
+def _choose_target(context: Context, agent: RemoteAgent, taken: set[Path]) -> Path:
+    """Return the usual workspace of the agent's runtime, or one beside it that no other agent gets. For a runtime that
+    is unknown here, it is a folder named after the agent, until the profile in the fetched history says more."""
+    word = usual_folders.make_folder_name(agent.name)
+    unknown = context.user_home / usual_folders.make_folder_name(agent.runtime) / word
+    folder = usual_folders.find_usual_folders(context, agent.name, taken).get(agent.runtime, unknown)
     if folder in taken:
         folder = folder.with_name(f"{folder.name}-{agent.id[:8]}")
     return folder
+
+
+def _explain_unknown_runtime(context: Context, one: ReturningAgent) -> UnknownRuntime:
+    """Return the error for an agent whose runtime has no adapter here, and whose history has no profile."""
+    agent = one.agent
+    usual = usual_folders.find_usual_folders(context, agent.name, ())
+    notes = usual.get(_ANY_NOTES, context.user_home / _ANY_NOTES)
+    profile = context.home.profiles_folder / f"{agent.runtime}{shipped_profiles.SUFFIX}"
+    return UnknownRuntime(
+        f"{one.name} is an agent of {agent.runtime!r}, which has no adapter here. If you wrote a folder "
+        f"profile for it, copy it to {profile}, and run the same command again. Or restore its files as notes",
+        fix=(
+            f"lifeboat restore {quote_argument(agent.id)} --from {quote_argument(one.config.name)} "
+            f"--to {quote_argument(str(notes))} --runtime {_ANY_NOTES} --with-credentials"
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ def prepare_returns(
     none."""
     prepared: list[PreparedReturn] = []
     failed: dict[str, LifeboatError] = {}
+    noted = _load_targets(context)
     with ExitStack() as stack:
         for one in agents:
             options = RestoreOptions(adopt=True, yes=True, with_credentials=True)
@@ -161,11 +164,26 @@ def prepare_returns(
             try:
                 with convert_system_errors():
                     plan, source, staged = stack.enter_context(arrival)
+                    if plan.new_profile is not None and one.agent.id not in noted:
+                        plan, one = _place_by_profile(context, plan, one, {each.agent.target for each in prepared})
+            except UnknownRuntime:
+                failed[one.agent.id] = _explain_unknown_runtime(context, one)
+                continue
             except LifeboatError as error:
                 failed[one.agent.id] = error
                 continue
             prepared.append(PreparedReturn(one, plan, source, staged))
         yield prepared, failed
+
+
+def _place_by_profile(
+    context: Context, plan: RestorePlan, one: ReturningAgent, taken: set[Path]
+) -> tuple[RestorePlan, ReturningAgent]:
+    """Plan again into the usual workspace of the runtime, now that its profile is known."""
+    taken |= {agent.workspace for agent in agent_files.list_agents(context)}
+    target = usual_folders.choose_usual_folder(context, plan.adapter, one.agent.name, taken)
+    again = plan_restore(context, plan.state, target, replace(plan.options, adopt=False))
+    return replace(again, warnings=plan.warnings), replace(one, target=target)
 
 
 def note_targets(context: Context, prepared: Iterable[PreparedReturn]) -> None:

@@ -25,6 +25,7 @@ from lifeboat_core.errors import NothingToRestore, RestoreError, UnknownAgent
 from lifeboat_core.home import home_key
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import (
+    carried_profiles,
     credential_fates,
     database_plan,
     disk_names,
@@ -73,7 +74,8 @@ class RestorePlan:
     place. `fates` say what becomes of each credential, if credentials are asked for, and `stands` where in the state
     each one is. `databases` are those among the items; `server` is what is put into a server afterwards. `filler` opens
     credentials if they are put back. `options` have the decision about that. `running` names a runtime that uses what
-    would be written; `makes_home` says that the state directory is named or created.
+    would be written; `makes_home` says that the state directory is named or created. `new_profile` is where the folder
+    profile of the runtime is written, if this machine has none.
     """
 
     id: str
@@ -104,6 +106,7 @@ class RestorePlan:
     server: ServerWrite | None = None
     running: str = ""
     makes_home: bool = False
+    new_profile: Path | None = None
 
     @property
     def executable(self) -> list[str]:
@@ -217,6 +220,8 @@ def plan_restore(
     UnknownRuntime, RuntimeDatabaseError, AgentError.PROJECT_REFUSED.
     """
     state, verdict = _proven(context, _after_purges(context, given), options, partial=partial)
+    if verdict is SignatureVerdict.SIGNED:
+        context = carried_profiles.with_profiles(context, state)
     place = _place(context, state, target_folder, options)
     deleted = find_deleted_since(place.context, place.agent, state, place.adapter)
     contents, uncertain = _contents(state, verdict, place, deleted), list[str]()
@@ -451,6 +456,7 @@ def _plan(
 ) -> RestorePlan:
     written = [item.name for item in found.items if item.root == place.folder and item.action == RestoreAction.CREATE]
     running = find_running_runtime(place.adapter, around.installation, found.items, place.folder, found.stored.writes)
+    new_profile = carried_profiles.find_new_profile(place.context, place.adapter)
     return RestorePlan(
         id=f"{place.context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
         state=state,
@@ -475,6 +481,7 @@ def _plan(
         hazards=[] if verdict is SignatureVerdict.SIGNED else _hazards(state, around.contents, found.items),
         capabilities=find_missing_capabilities(state, place.adapter),
         warnings=[
+            *([] if new_profile is None else [carried_profiles.describe_new_profile(place.adapter, new_profile)]),
             *plan_warnings.warn_of_items(state, found.items, around.contents),
             *plan_warnings.warn_of_memories(state.inventory, around.options),
             *plan_warnings.warn_of_uncaptured(place.context, place.agent, state),
@@ -486,6 +493,7 @@ def _plan(
         server=found.stored.server,
         running=running,
         makes_home=around.is_new_here or around.options.state_dir is not None,
+        new_profile=new_profile,
     )
 
 

@@ -14,7 +14,7 @@ from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
-from lifeboat_core.restore import journal_moves, restore_report, runtime_steps
+from lifeboat_core.restore import carried_profiles, journal_moves, restore_report, runtime_steps
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.journal_assembly import AssembledJournal, assemble_journal
 from lifeboat_core.restore.restore_captures import capture_for_safety, find_newest_sequence, keep_for_safety
@@ -49,6 +49,8 @@ def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody
     goes_elsewhere = not (plan.in_place or plan.options.adopt)
     with convert_system_errors(), agent_lock(context, plan.agent_id, "restore", only_reads=goes_elsewhere):
         settle_earlier_restores(context, plan.agent_id)
+        if plan.new_profile is not None:
+            carried_profiles.write_new_profile(context, plan.adapter, plan.new_profile)
         crash_points.reach_crash_point(CrashPoint.RESTORE_PLANNED)
         drafted = restore_report.draft_report(
             plan, context.now(), adopted=plan.options.adopt and plan.agent is not None

@@ -17,6 +17,17 @@ RIGHTS, ALL = "rights", "all"
 """In the manifest, of an agent whose every state keeps all nine bits: an entry without `mode` has the usual rights."""
 
 
+PROFILES = "runtime_profiles"
+"""In the manifest: the text of each folder profile of the user that describes a runtime of the agent, by runtime."""
+
+
+def load_profiles(state: State) -> dict[str, str]:
+    """Return the texts of the folder profiles in a state, by runtime."""
+    listed = load_document(state, archive_layout.MANIFEST).get(PROFILES)
+    texts = listed if isinstance(listed, dict) else {}
+    return {runtime: text for runtime, text in texts.items() if isinstance(text, str)}
+
+
 def keeps_all_rights(state: State) -> bool:
     """Return whether the rights of every entry are known. Earlier releases kept two bits alone."""
     return load_document(state, archive_layout.MANIFEST).get(RIGHTS) == ALL

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from lifeboat_adapters.testing import SampleInstallation
+from support.paths import ROOT
 
 KEY = "sk-obvious-fake-0123456789abcdef"
 _PERSONA = {
@@ -23,6 +24,25 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+PEBBLE = (ROOT / "tests/support/adapters/pebble_profile.toml").read_text()
+"""A profile for a runtime that does not exist. docs/folder-profiles.md shows it as an example."""
+
+
+def make_pebble(home: Path, profiles: Path | None = None) -> Path:
+    """Make an agent of the runtime in the example, and return its workspace. `profiles` gets the profile."""
+    files = {
+        "pebble.yaml": f"last_start: 1\ntools:\n  search:\n    env:\n      SEARCH: {KEY}-search\n",
+        "data/WHO.md": "Curious and kind.\n",
+        "data/facts.md": "Likes green tea.\n---\nThe red boat lies in the harbour.",
+        "data/cache/x": "x",
+    }
+    write_files(home / ".pebble", files)
+    if profiles is not None:
+        profiles.mkdir(mode=0o700)
+        (profiles / "pebble.toml").write_text(PEBBLE)
+    return home / ".pebble" / "data"
 
 
 def make_markdown(folder: Path) -> SampleInstallation:
