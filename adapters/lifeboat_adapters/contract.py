@@ -211,11 +211,13 @@ class DerivationContext:
 @dataclass(frozen=True, slots=True)
 class RuntimeRow:
     """A row of a runtime's database. `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`); `key`
-    sorts and identifies the row in its table."""
+    sorts and identifies the row in its table. `conversation` names the conversation of which the row is a part, "" for
+    every other row."""
 
     path: str
     key: str
     values: JsonObject
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +362,8 @@ class DatabaseSupport(ABC):
         """Yield durable rows of the runtime's databases except its memories.
 
         Each database is read in one transaction, and nothing is written. Transcripts, and scheduled jobs that are not
-        part of the configuration, are included only on request.
+        part of the configuration, are included only on request. Transcripts are yielded after all other rows, one
+        conversation after the other, the newest first: capture reads no further than `transcripts_limit`.
         """
         return iter(())
 

@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.claude_code import memory_files, session_rows, user_settings
+from lifeboat_adapters.claude_code import memory_files, user_settings
+from lifeboat_adapters.claude_code.path_spelling import CWD, MEMORY, PROJECTS, map_project_folder, replace_path
 from lifeboat_adapters.claude_code.project_paths import ClaudeCodeProjects
-from lifeboat_adapters.contract import DatabaseSupport, Installation, MemorySection, RenderedFile, RuntimeRow
+from lifeboat_adapters.contract import Installation, MemorySection, RenderedFile, RuntimeRow
 from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter, ProfileCredentials
+from lifeboat_adapters.folder.profile_transcripts import ProfileTranscripts
 from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 from lifeboat_adapters.notes.note_rendering import MERGED, STRUCTURED
@@ -39,40 +41,45 @@ class ClaudeCodeCredentials(ProfileCredentials):
         yield from user_settings.learn_secrets(self._profile, installation.workspace)
 
 
-class ClaudeCodeDatabases(DatabaseSupport):
+class ClaudeCodeDatabases(ProfileTranscripts):
     """MCP servers of `.claude.json`, and transcripts with the setting for them. Memories are files."""
 
     def files(self, installation: Installation) -> list[Path]:
-        workspace = installation.workspace
-        return [*user_settings.list_settings_files(workspace), *session_rows.list_transcripts(workspace)]
+        return [*user_settings.list_settings_files(installation.workspace), *super().files(installation)]
 
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         yield from user_settings.read_servers(installation.workspace)
-        if transcripts:
-            yield from session_rows.read_transcripts(installation.workspace)
+        yield from super().rows(installation, transcripts=transcripts, cron=cron)
 
     def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
-        is_servers = path == user_settings.ROWS
-        missing = (user_settings if is_servers else session_rows).find_missing_source(installation.workspace)
-        return f"{missing} does not exist" if missing is not None else ""
+        missing = user_settings.find_missing_source(installation.workspace) if path == user_settings.ROWS else None
+        return f"{missing} does not exist" if missing else super().unreadable_rows(installation, path, data)
 
     def row_names(self, path: str, values: dict[str, Any]) -> tuple[str, ...]:
         return (user_settings.name_server(values),) if path == user_settings.ROWS else super().row_names(path, values)
 
     def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         servers = user_settings.plan_server_write(installation.workspace, order)
-        return [*servers, *session_rows.plan_transcript_writes(installation.workspace, order)]
+        return [*servers, *super().plan_writes(installation, order)]
+
+    def map_name(self, name: str, order: WriteOrder) -> str:
+        found = (map_project_folder(name, old, new) for old, new in order.paths)
+        return next((mapped for mapped in found if mapped != name), name)
+
+    def map_data(self, data: bytes, order: WriteOrder) -> bytes:
+        for old, new in order.paths:
+            data = replace_path(data, old, new, key=CWD)
+        return data
 
 
 class ClaudeCode(FolderAdapter):
     """Claude Code. The home of a user is one agent; the category of a memory is the folder of its project."""
 
-    databases = ClaudeCodeDatabases()
-    projects = ClaudeCodeProjects()
-
     def __init__(self) -> None:
         super().__init__(load_shipped_profiles()["claude-code"])
         self.credentials = ClaudeCodeCredentials(self.profile)
+        self.databases = ClaudeCodeDatabases(self.profile)
+        self.projects = ClaudeCodeProjects(self.profile)
 
     # Finding agents
 
@@ -86,7 +93,7 @@ class ClaudeCode(FolderAdapter):
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
         parts = path.removeprefix(self.profile.raw).split("/")
-        if parts[0] == session_rows.PROJECTS and len(parts) > 2 and parts[2] != session_rows.MEMORY:
+        if parts[0] == PROJECTS and len(parts) > 2 and parts[2] != MEMORY:
             return _SESSIONS
         return super().exclusion(path, is_folder=is_folder)
 

@@ -8,6 +8,12 @@ from collections.abc import Sequence
 
 from lifeboat_adapters.folder.profile_rendering import path_slug
 
+PROJECTS, MEMORY = "projects", "memory"
+"""The folder with a folder for each project, and the folder in that with its memories."""
+
+CWD = b'"cwd":'
+"""The key of a line of a transcript with the folder in which the session ran."""
+
 _LONGEST = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -36,6 +42,13 @@ def map_slug(slug: str, old: str, new: str) -> str:
         return after
     is_below = slug.startswith(f"{before}-") and len(slug) <= _LONGEST
     return after + slug.removeprefix(before) if is_below else slug
+
+
+def map_project_folder(name: str, old: str, new: str) -> str:
+    """Return the name of a file of the home after the folder `old` became `new`."""
+    first, _, rest = name.partition("/")
+    slug, slash, below = rest.partition("/")
+    return f"{first}/{map_slug(slug, old, new)}{slash}{below}" if first == PROJECTS else name
 
 
 def replace_path(data: bytes, old: str, new: str, *, key: bytes = b"") -> bytes:

@@ -9,9 +9,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.claude_code import session_rows, user_settings
-from lifeboat_adapters.claude_code.path_spelling import map_slug, project_slug, replace_path
+from lifeboat_adapters.claude_code import user_settings
+from lifeboat_adapters.claude_code.path_spelling import (
+    CWD,
+    PROJECTS,
+    map_project_folder,
+    map_slug,
+    project_slug,
+    replace_path,
+)
 from lifeboat_adapters.contract import Installation, ProjectMove, ProjectSupport
+from lifeboat_adapters.folder import profile_transcripts
+from lifeboat_adapters.folder.folder_profile import FolderProfile
 from lifeboat_adapters.small_files import read_small
 
 _SETTINGS = (
@@ -30,34 +39,33 @@ _CWD = re.compile(rb'(?<!\\)"cwd":\s?("(?:[^"\\]|\\.)*")')
 class ClaudeCodeProjects(ProjectSupport):
     """Finds every place of the home, and of `.claude.json`, that holds the path of a project."""
 
+    def __init__(self, profile: FolderProfile) -> None:
+        self._profile = profile
+
     def plan_move(self, installation: Installation, old: str, new: str) -> ProjectMove:
         workspace = installation.workspace
         folders = {
-            workspace / session_rows.PROJECTS / project_slug(path): new + path.removeprefix(old)
-            for path in sorted({old, *_known_projects(workspace, old, new)})
+            workspace / PROJECTS / project_slug(path): new + path.removeprefix(old)
+            for path in sorted({old, *_known_projects(self._profile, workspace, old, new)})
             if path == old or path.startswith(f"{old}/")
         }
         moved = {folder: folder.with_name(project_slug(path)) for folder, path in folders.items() if folder.is_dir()}
         found = dict(_rewritten_files(workspace, old, new))
         for folder in moved:
-            for path in folder.glob("*.jsonl"):
-                data = read_small(path, workspace, limit=session_rows.LARGEST)
-                if (made := replace_path(data, old, new, key=session_rows.CWD)) != data:
+            for path in folder.rglob("*.jsonl"):
+                data = read_small(path, workspace, limit=profile_transcripts.LARGEST)
+                if (made := replace_path(data, old, new, key=CWD)) != data:
                     found[path] = made
         names = [path for path in _settings_files(workspace) if _names_path(found.get(path) or read_small(path), old)]
         return ProjectMove(moved, found, tuple(names))
 
     def map_name(self, name: str, old: str, new: str) -> str:
-        first, _, rest = name.partition("/")
-        slug, slash, below = rest.partition("/")
-        if first != session_rows.PROJECTS:
-            return name
-        return f"{first}/{map_slug(slug, old, new)}{slash}{below}"
+        return map_project_folder(name, old, new)
 
     def uncertain_folder(self, name: str, old: str) -> str:
         first, _, rest = name.partition("/")
         slug = rest.partition("/")[0]
-        is_uncertain = first == session_rows.PROJECTS and slug != project_slug(old) and map_slug(slug, old, "/") != slug
+        is_uncertain = first == PROJECTS and slug != project_slug(old) and map_slug(slug, old, "/") != slug
         return f"{first}/{slug}" if is_uncertain else ""
 
     def holds_paths(self, name: str) -> bool:
@@ -67,11 +75,11 @@ class ClaudeCodeProjects(ProjectSupport):
         return replace_path(data, old, new)
 
 
-def _known_projects(workspace: Path, old: str, new: str) -> Iterator[str]:
+def _known_projects(profile: FolderProfile, workspace: Path, old: str, new: str) -> Iterator[str]:
     """Yield the paths of projects: those with settings, and the folders in which sessions ran. A path that an
     interrupted move has already rewritten is given as it was."""
     known = [*_projects_of(user_settings.read_settings(workspace))]
-    for transcript in session_rows.list_transcripts(workspace):
+    for transcript in profile_transcripts.list_transcripts(profile, workspace):
         with transcript.open("rb") as stream:
             known += (json.loads(found[1]) for found in _CWD.finditer(stream.read(_BEGINNING)))
     for path in dict.fromkeys(known):

@@ -36,6 +36,7 @@ from lifeboat_adapters.folder import (
     volatile_values,
 )
 from lifeboat_adapters.folder.folder_profile import FolderProfile
+from lifeboat_adapters.folder.profile_transcripts import ProfileTranscripts
 from lifeboat_adapters.folder.volatile_values import values_at
 from lifeboat_adapters.foreign_runtimes import find_unsupported_runtime, refuse_foreign_runtime
 from lifeboat_adapters.item_fates import ItemFate
@@ -107,6 +108,7 @@ class FolderAdapter(Adapter):
         self.home_names = (home,) if (home := _home_name(profile)) else ()
         self.credentials = ProfileCredentials(profile)
         self.placement = ProfilePlacement(profile)
+        self.databases = ProfileTranscripts(profile) if profile.transcripts.globs else None
         self._marks = profile.runtime_marks()
 
     # Finding agents

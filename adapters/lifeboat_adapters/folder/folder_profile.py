@@ -115,6 +115,13 @@ class CredentialRule(_Part, frozen=True):
     service: str = ""
 
 
+class TranscriptFiles(_Part, frozen=True):
+    """Files in which each line is a part of a conversation. They are read as rows with the setting `transcripts`, and
+    an `exclude` rule keeps them out of the capture of files."""
+
+    globs: tuple[Text, ...] = ()
+
+
 class RunningMarks(_Part, frozen=True):
     """What shows that the runtime is running: names of programs, and files in the home with a process id."""
 
@@ -142,6 +149,7 @@ class FolderProfile(_Part, frozen=True):
     persona: PersonaFiles = PersonaFiles()
     credentials: tuple[CredentialRule, ...] = ()
     volatile: dict[str, tuple[Text, ...]] = {}
+    transcripts: TranscriptFiles = TranscriptFiles()
     running: RunningMarks = RunningMarks()
 
     @property
@@ -205,6 +213,7 @@ TABLES: tuple[type[msgspec.Struct], ...] = (
     MemoryRule,
     PersonaFiles,
     CredentialRule,
+    TranscriptFiles,
     RunningMarks,
 )
 """The tables of a profile."""
@@ -252,6 +261,8 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
     is_recognisable = any((marks.folders, marks.certain, marks.json)) or len(marks.usual) >= 2
     if not (is_recognisable or profile.takes_any_folder):
         yield "marks: nothing makes a folder recognisable; name folders, certain, json, or two usual names"
+    if any("*" in glob.split("/")[0] for glob in profile.transcripts.globs):
+        yield "transcripts: a glob begins with the name of a folder"
     if bool(profile.agent.listed_in) != bool(profile.agent.listed_at):
         yield "agent: listed_in and listed_at go together"
     for named in profile.credentials:
@@ -288,4 +299,5 @@ def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:
     marks = profile.marks
     yield from (("marks", name) for name in (*marks.certain, *marks.usual, *marks.unless))
     yield from (("marks.json", name.removeprefix("../")) for name in marks.json)
+    yield from (("transcripts", glob) for glob in profile.transcripts.globs)
     yield ("agent.workspace", profile.agent.workspace)

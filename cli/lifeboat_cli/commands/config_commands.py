@@ -125,6 +125,9 @@ def set_setting(
             changed = agents.write_setting(session.context, found, name, written)
             now = session.context.config().get(name, changed.settings)
     wake_daemon(session.context)
+    warning = find_setting(name).warning
+    if warning and now.value:
+        session.output.warn(warning)
     said = f"{now.name} = {_written(now)} ({now.source if found is None else f'{found.name}, {now.source}'})"
     session.output.document(_document(now), lambda: session.output.line(said))
 

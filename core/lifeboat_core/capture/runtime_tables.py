@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.contract import Installation, RuntimeRow
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf.archive import archive_layout
@@ -26,6 +26,11 @@ FACT = "databases"
 KEPT = "kept"
 """Member of that fact: files of rows that could not be read. It never equals new stats, so the next capture reports
 them again."""
+
+
+OLDER = "older"
+"""Member of that fact: the file of the newest conversation that was left out because of `transcripts_limit`. All
+older ones were, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class RuntimeTables:
     def __init__(self, session: CaptureSession, seen: WorkspaceSurvey, cutter: SecretCutter) -> None:
         self._session, self._seen, self._cutter = session, seen, cutter
         self._transcripts = bool(session.setting("transcripts"))
+        self._most = session.config.get("transcripts_limit", session.agent.settings)
+        self._older = ""
         self._cron = bool(session.setting("cron"))
         self.prefix = f"{archive_layout.home_prefix(seen.adapter.runtime)}db/"
 
@@ -60,14 +67,19 @@ class RuntimeTables:
             return None
         try:
             stats = self.stats()
-            if not everything and stats == self._session.db.get(FACT):
+            known = dict(self._session.db.get(FACT) or {})
+            self._older = known.pop(OLDER, "")
+            if not everything and stats == known:
+                self._report_older()
                 return None
             found = self._tables()
+            self._report_older()
             kept = find_kept_rows(self._session, self._seen, self.prefix, found)
             for path, lines in kept.waiting.items():
                 found[path] = found.get(path, b"") + b"".join(line + b"\n" for line in lines)
             self._session.report.unread.update(kept.files)
             stats |= {KEPT: sorted(kept.files)} if kept.files else {}
+            stats |= {OLDER: self._older} if self._older else {}
             tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in found.items()}
             return CapturedTables(tables, list(self._learned()), stats, kept)
         except DatabaseAbsent as error:
@@ -103,7 +115,7 @@ class RuntimeTables:
 
     def stats(self) -> JsonObject:
         """Return what shows whether a database was written: size, time and inode of each file and of its log."""
-        stats: JsonObject = {"transcripts": self._transcripts}
+        stats: JsonObject = {"transcripts": self._most.value if self._transcripts else 0}
         if self._cron:
             stats["cron"] = True
         if self._seen.installation.sharing:
@@ -121,9 +133,34 @@ class RuntimeTables:
 
     def _tables(self) -> dict[str, bytes]:
         rows: dict[str, list[tuple[str, bytes]]] = {}
-        databases, asked = self._seen.adapter.databases, {"transcripts": self._transcripts, "cron": self._cron}
-        for row in databases.rows(self._seen.installation, **asked) if databases is not None else ():
-            rows.setdefault(row.path, []).append((row.key, json_codec.encode_json(row.values)))
+        for row, data in self._rows_within_limit():
+            rows.setdefault(row.path, []).append((row.key, data))
         tables = {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
         keep_out = self._session.keep_out
         return {path: keep_out.cut(path, data)[0] for path, data in tables.items()} if keep_out else tables
+
+    def _rows_within_limit(self) -> Iterator[tuple[RuntimeRow, bytes]]:
+        """Yield every row with its bytes. The first conversation with which the total would exceed the limit, and all
+        that follow, are left out."""
+        databases = self._seen.adapter.databases
+        if databases is None:
+            return
+        self._older, size, name = "", 0, ""
+        conversation: list[tuple[RuntimeRow, bytes]] = []
+        for row in databases.rows(self._seen.installation, transcripts=self._transcripts, cron=self._cron):
+            data = json_codec.encode_json(row.values)
+            if row.conversation != name:
+                yield from conversation
+                conversation, name = [], row.conversation
+            conversation.append((row, data))
+            size += len(data) if name else 0
+            if size > self._most.value:
+                self._older = row.path
+                return
+        yield from conversation
+
+    def _report_older(self) -> None:
+        """Report the conversations that were left out, also by a capture that reads no database."""
+        if self._older:
+            why = f"{self._older} and older conversations exceed {self._most.written} (transcripts_limit)"
+            self._session.report.left_out[self._older] = why

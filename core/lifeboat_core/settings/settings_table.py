@@ -212,7 +212,8 @@ class Setting:
     """One setting.
 
     `parse` turns what a file or a user wrote into the value; `per_agent`: an agent's file may set it too, and takes
-    precedence; `private`: everyone who knows the value can use it, so it is kept apart and never shown.
+    precedence; `private`: everyone who knows the value can use it, so it is kept apart and never shown. `warning` is
+    shown when a switch is turned on.
     """
 
     name: str
@@ -221,6 +222,7 @@ class Setting:
     effect: str
     per_agent: bool = True
     private: bool = False
+    warning: str = ""
 
     @property
     def kind(self) -> str:
@@ -293,7 +295,14 @@ SETTINGS: dict[str, Setting] = {
             "quarterly",
             "length of the time periods into which memory is divided",
         ),
-        Setting("transcripts", parse_switch, False, "capture conversations in the runtime's databases"),
+        Setting(
+            "transcripts",
+            parse_switch,
+            False,
+            "capture conversations of the runtime",
+            warning="conversations contain all that the agent read, also secrets that Lifeboat does not recognise",
+        ),
+        Setting("transcripts_limit", parse_size, "50MB", "capture the newest conversations up to this total size"),
         Setting("cron", parse_switch, False, "capture scheduled jobs in ZeroClaw's database"),
         Setting(
             "remote_memory",

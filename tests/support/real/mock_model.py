@@ -1,10 +1,11 @@
-"""A language model for tests: speaks the chat-completions protocol, and the Messages API of Claude Code, on loopback,
-and writes down what it was asked.
+"""A language model for tests: speaks the chat-completions protocol, the Messages API of Claude Code, and the Responses
+API of Codex, on loopback, and writes down what it was asked.
 
     python mock_model.py PORT LOG
 
 A message that says `MEMQ: words` makes it call the agent's memory search, `REMEMBER: text` the tool with which Hermes
-writes a memory (Claude Code writes one with its tool for files); anything else is answered by an echo.
+writes a memory (Claude Code writes one with its tool for files, Codex runs `RUN: command`, and keeps `GOAL: words`);
+anything else is answered by an echo.
 Standard library only: it runs outside the project's environment, inside a network namespace.
 """
 
@@ -90,6 +91,35 @@ def message_events(body: JsonObject) -> bytes:
     return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
 
 
+def response_events(body: JsonObject) -> bytes:
+    """Return an answer of the Responses API as server-sent events."""
+    item = _response_item([part for part in body["input"] if isinstance(part, dict)])
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    events: list[JsonObject] = [
+        {"type": "response.created", "response": {"id": "resp_1"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}},
+    ]
+    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+
+
+def _response_item(asked: list[JsonObject]) -> JsonObject:
+    text = text_of(asked[-1])  # "" for the result of a tool, which ends the turn
+    wanted = re.search(r"(RUN|GOAL):([^|\n]+)", text) if asked[-1].get("role") == "user" else None
+    if wanted is None:
+        content = {"type": "output_text", "text": f"I have read: {text[:1000]}"}
+        return {"type": "message", "id": "msg_1", "role": "assistant", "content": [content]}
+    words = wanted[2].strip()
+    name, arguments = ("exec_command", {"cmd": words}) if wanted[1] == "RUN" else ("create_goal", {"objective": words})
+    return {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": name,
+        "arguments": json.dumps(arguments),
+    }
+
+
 class Model(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     log: Path
@@ -106,6 +136,9 @@ class Model(BaseHTTPRequestHandler):
             log.write(json.dumps({"path": self.path, "body": body}) + "\n")
         if self.path.partition("?")[0].endswith("/messages"):
             self._send_bytes(message_events(body), "text/event-stream")
+            return
+        if self.path.endswith("/responses"):
+            self._send_bytes(response_events(body), "text/event-stream")
             return
         message, reason = answer(body.get("messages", []))
         if body.get("stream"):
