@@ -476,6 +476,9 @@ class ProjectSupport(ABC):
 class PlacementSupport(ABC):
     """Places a restored agent in an installation of the runtime: its folder, its configuration, its program."""
 
+    stop_command: str = ""
+    """The runtime's own command that stops it, "" if it has none."""
+
     @abstractmethod
     def install_into(
         self,

@@ -15,6 +15,8 @@ import pytest
 from lifeboat_cli import program
 from support import preloaded
 from support.cli.fix_scenarios import SCENARIOS, FixScenario, FixWorld
+from support.packages import PACKAGES
+from support.paths import ROOT
 from support.patience import patience
 
 _LONGEST_WAY = 4
@@ -132,3 +134,10 @@ def _follow(first: list[str], error: dict[str, Any], world: FixWorld, scenario: 
 def test_the_table_is_long_enough() -> None:
     assert len(SCENARIOS) >= 40
     assert len({scenario.code for scenario in SCENARIOS.values() if scenario.code}) >= 25
+
+
+def test_no_fix_is_an_option_without_its_command() -> None:
+    """`error.with_again("--redact")` makes a fix that can be pasted."""
+    bare = re.compile(r"""\bfix ?= ?f?["']--""")
+    sources = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    assert [path.name for path in sources if bare.search(path.read_text())] == []

@@ -31,6 +31,7 @@ from lifeboat_core.restore import (
     recover_restores,
     undo_restore,
 )
+from lifeboat_core.restore.running_check import make_running_error
 from support.alf.raising import raises_code
 from support.core.plain_runtime import RUNTIME, PlainAdapter, PlainPlacement, plain_context
 from support.killing import killed_at
@@ -220,8 +221,15 @@ def test_nothing_is_written_while_the_runtime_runs(context: Context, shelves: Sh
     with raises_code(RestoreError.RUNTIME_RUNNING, match="process 17") as raised:
         restored(context, old, yes=True)
     assert raised.value.exit_status == 3
-    assert raised.value.fix
+    assert raised.value.fix == "quit the program, then run the same command again"
     assert files_of(old.parent) == before
+
+
+@pytest.mark.parametrize("name", ["zeroclaw", "hermes", "codex"])
+def test_a_running_runtime_is_stopped_by_its_own_command_if_it_has_one(context: Context, name: str) -> None:
+    commands = {"zeroclaw": "zeroclaw service stop", "hermes": "hermes gateway stop"}
+    error = make_running_error("a program, process 17", context.adapter(name))
+    assert error.fix == commands.get(name, "quit the program, then run the same command again")
 
 
 def test_a_runtime_that_starts_while_files_are_staged_stops_the_restore(

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_keys import installers
 from lifeboat_keys.installers import Installer
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import recovery_kit
+from lifeboat_vault.errors import EndpointNewer, VaultNewer
 
 
 @pytest.fixture
@@ -83,3 +85,11 @@ def test_an_extra_names_its_packages_with_their_ranges() -> None:
     assert any(word.startswith("psycopg[binary,pool]") for word in words)
     assert any(word.startswith("obstore") for word in words)
     assert "agent-lifeboat[scale]" not in words
+
+
+@pytest.mark.parametrize("error", [VaultNewer, EndpointNewer])
+def test_an_error_about_a_newer_release_names_the_upgrade_of_the_installer_in_use(
+    environment: Path, error: type[LifeboatError]
+) -> None:
+    (environment / "uv-receipt.toml").touch()
+    assert error("schema 9").fix == "uv tool upgrade agent-lifeboat"

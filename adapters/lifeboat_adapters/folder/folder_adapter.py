@@ -70,6 +70,7 @@ class ProfilePlacement(PlacementSupport):
 
     def __init__(self, profile: FolderProfile) -> None:
         self._profile = profile
+        self.stop_command = profile.running.stop
 
     def install_into(
         self,

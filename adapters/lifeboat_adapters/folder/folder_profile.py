@@ -123,10 +123,12 @@ class TranscriptFiles(_Part, frozen=True):
 
 
 class RunningMarks(_Part, frozen=True):
-    """What shows that the runtime is running: names of programs, and files in the home with a process id."""
+    """What shows that the runtime is running: names of programs, and files in the home with a process id. `stop` is the
+    runtime's own command that stops it."""
 
     programs: tuple[Text, ...] = ()
     pid_files: tuple[Text, ...] = ()
+    stop: str = ""
 
 
 class FolderProfile(_Part, frozen=True):

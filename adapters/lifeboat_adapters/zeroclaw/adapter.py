@@ -103,6 +103,7 @@ class ZeroClawPlacement(PlacementSupport):
     install_into = staticmethod(zeroclaw_installation.choose_zeroclaw_installation)
     home_around = staticmethod(zeroclaw_installation.choose_home_for)
     is_configured = staticmethod(zeroclaw_folders.is_zeroclaw_configured)
+    stop_command = "zeroclaw service stop"
     running = staticmethod(zeroclaw_processes.find_running_process)
     home_name = staticmethod(zeroclaw_installation.zeroclaw_home_name)
     merge_home = staticmethod(zeroclaw_config_merging.merge_zeroclaw_file)

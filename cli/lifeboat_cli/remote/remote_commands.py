@@ -163,7 +163,10 @@ def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, 
     if not added:
         return
     if list_agents(session.context):
-        session.output.line("To push your agents to it now:")
+        session.output.line(
+            "The first push sends the newest sequence of each agent. Earlier sequences stay on this machine only."
+        )
+        session.output.line("To push your agents now:")
         session.output.verbatim("  lifeboat sync")
     else:
         session.output.line("To see the agents on it:")

@@ -14,8 +14,9 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture.capture_report import CaptureReport
 from lifeboat_core.capture.capture_run import capture_agent
-from lifeboat_core.errors import AgentError, RestoreError
+from lifeboat_core.errors import AgentError
 from lifeboat_core.home.context import Context
+from lifeboat_core.restore.running_check import make_running_error
 from lifeboat_core.texts.human_text import quote_argument
 
 
@@ -86,7 +87,7 @@ def _refuse_running(context: Context, agent: Agent) -> None:
     _, installation = _support(context, agent)
     said = adapter.placement.running(installation) if adapter.placement is not None else ""
     if said:
-        raise RestoreError.RUNTIME_RUNNING(f"{said} writes into these files; nothing was changed")
+        raise make_running_error(said, adapter, "writes into these files")
 
 
 def _refuse_conflicts(plan: ProjectMove) -> None:

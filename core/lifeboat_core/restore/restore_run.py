@@ -99,7 +99,7 @@ def check_guards(plan: RestorePlan) -> None:
             fix="the same command without --with-credentials",
         )
     if plan.running and not plan.options.dry_run:
-        raise make_running_error(plan.running, plan.runtime)
+        raise make_running_error(plan.running, plan.adapter)
     if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
         raise RestoreError.CONSENT_NEEDED(
             f"{plan.target} is not empty; --dry-run shows what would change, --yes confirms it"
@@ -110,7 +110,7 @@ def _check_running(plan: RestorePlan) -> None:
     """Raise RestoreError.RUNTIME_RUNNING when the runtime uses what is about to be replaced."""
     said = find_running_runtime(plan.adapter, plan.installation, plan.items, plan.target, plan.databases)
     if said:
-        raise make_running_error(said, plan.runtime)
+        raise make_running_error(said, plan.adapter)
 
 
 def make_unsigned_error(plan: RestorePlan) -> LifeboatError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lifeboat_adapters.contract import Adapter
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
@@ -11,10 +12,11 @@ from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_core.restore.target_installation import locate_installation
 
 
-def make_running_error(what: str, runtime: str) -> LifeboatError:
-    return RestoreError.RUNTIME_RUNNING(
-        f"{what} is using it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop"
-    )
+def make_running_error(what: str, adapter: Adapter, does: str = "is using these files") -> LifeboatError:
+    """Return the error that names the running program, and the runtime's own command that stops it, if there is one."""
+    stop = adapter.placement.stop_command if adapter.placement is not None else ""
+    fix = stop or "quit the program, then run the same command again"
+    return RestoreError.RUNTIME_RUNNING(f"{what} {does}; nothing was changed", fix=fix)
 
 
 def check_before_undo(context: Context, journal: RestoreJournal) -> None:
@@ -45,4 +47,4 @@ def _check(context: Context, journal: RestoreJournal, runtime: str) -> None:
     installation, placement = locate_installation(context, adapter, text_to_path(journal.workspace)), adapter.placement
     said = placement.running(installation) if installation is not None and placement is not None else ""
     if said:
-        raise make_running_error(said, runtime)
+        raise make_running_error(said, adapter)

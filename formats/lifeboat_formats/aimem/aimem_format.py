@@ -249,7 +249,8 @@ def _check_signature(path: Path, bundle: AimemBundle, options: Options) -> list[
     beside = path.with_name(path.name + bundle_signatures.SUFFIX)
     if not trusted:
         if given:
-            raise SourceRefused("a signature was given without the keys that may have signed", fix="--trusted-key FILE")
+            refused = SourceRefused("a signature was given without the keys that may have signed")
+            raise refused.with_again("--trusted-key", "FILE")
         reason = "it is signed, but no --trusted-key was given" if beside.exists() else "it is not signed"
         return [FormatNotice(bundle_signatures.SKIPPED, f"the origin of the bundle is not proven: {reason}")]
     file = Path(given) if given else beside

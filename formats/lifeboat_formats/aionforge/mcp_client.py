@@ -187,7 +187,7 @@ class InstanceConnection:
 
 def _refused(status: int) -> InstanceFailed:
     what = "the token, or requires one" if status == _REFUSED[0] else "this host or origin, or the token"
-    return InstanceFailed(f"Aionforge refuses {what}", fix="--token-file FILE")
+    return InstanceFailed(f"Aionforge refuses {what}").with_again("--token-file", "FILE")
 
 
 def _fix(error_code: str) -> str | None:

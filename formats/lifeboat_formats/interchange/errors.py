@@ -56,7 +56,6 @@ class SecretsFound(InterchangeError):
     code = "secrets_found"
     title = "This would write secrets in plain text"
     exit_status = 3
-    fix = "--redact, or --allow-secrets if it is not a secret"
 
 
 class SanitizerFailed(InterchangeError):

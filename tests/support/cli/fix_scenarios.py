@@ -192,6 +192,19 @@ def _other_runtime(*words: str) -> Callable[[FixWorld], list[str | Path]]:
     return lambda world: [*words[:2], *words[2:3], world.workspace, *words[3:], "-o", world.home / "x.alf"]
 
 
+def _convert_secret(world: FixWorld) -> list[object]:
+    world.change("Pay with sk-ant-api03-Qm3vX8rT1yZ6wP0cK5hB9nD4gJ7sL2fE at the office.")
+    run("sync")
+    return ["alf", "convert", "agent:ada", "--to", "aicf", "-o", world.home / "ada.aicf", "--yes"]
+
+
+def _convert_for(option: str, value: str) -> Callable[[FixWorld], list[object]]:
+    return lambda world: [
+        *("alf", "convert", "agent:ada", "--to", "aimem", "-o", world.home / "ada.aimem.json", "--yes"),
+        *(option, value),
+    ]
+
+
 SCENARIOS: dict[str, FixScenario] = {
     "an unknown agent": FixScenario("unknown_agent", lambda world: ["sync", "bea"]),
     "a mistyped agent": FixScenario("unknown_agent", lambda world: ["timeline", "adda"]),
@@ -250,6 +263,8 @@ SCENARIOS: dict[str, FixScenario] = {
     "an import of a newer archive": FixScenario("unsupported_version", _import_newer_format),
     "a delta on the wrong snapshot": FixScenario("base_mismatch", _apply_wrong_order),
     "a lossy conversion": FixScenario("would_lose", _convert_lossy),
+    "a conversion with a secret": FixScenario("secrets_found", _convert_secret),
+    "a conversion for a wrong producer": FixScenario("", _convert_for("--producer", "No One")),
     "a conversion of an unknown file": FixScenario(
         "unknown_format",
         lambda world: ["alf", "convert", world.file("x.txt"), "--to", "alf", "-o", world.home / "x.alf"],

@@ -99,15 +99,14 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
     producer = options.producer or around.identity.producer or default_producer(agent_id)
     tenant_id = options.tenant_id or agent_id
     if not urn.is_namespace(producer):
-        raise InterchangeError("a producer is 1 to 63 of a-z, 0-9 and -", fix="--producer example-com")
+        raise InterchangeError("a producer is 1 to 63 of a-z, 0-9 and -").with_again("--producer", "example-com")
     if not is_tenant(tenant_id):
-        raise InterchangeError("a tenant is a UUID or a URI", fix="--tenant did:web:example.com")
+        raise InterchangeError("a tenant is a UUID or a URI").with_again("--tenant", "did:web:example.com")
     if options.scope not in SCOPES:
-        raise InterchangeError(f"the scope is one of {', '.join(SCOPES)}", fix="--scope FULL")
+        raise InterchangeError(f"the scope is one of {', '.join(SCOPES)}").with_again("--scope", "FULL")
     if options.scope == SINCE and not instants.is_instant(options.since):
-        raise InterchangeError(
-            "with the scope SINCE, since is a time in UTC", fix="--scope SINCE --since 2026-04-01T09:30:00Z"
-        )
+        refused = InterchangeError("with the scope SINCE, since is a time in UTC")
+        raise refused.with_again("--scope", "SINCE", "--since", "2026-04-01T09:30:00Z")
     since = options.since if options.scope == SINCE else None
     return replace(options, since=since, producer=producer, tenant_id=tenant_id)
 
