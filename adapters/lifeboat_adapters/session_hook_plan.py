@@ -43,10 +43,11 @@ class HookOrder:
     @property
     def shell_line(self) -> str:
         """Return a line for a POSIX shell that captures the agent in the background, returns immediately without
-        output, and does nothing if Lifeboat is gone."""
+        output, and does nothing if Lifeboat is gone. The shell does not wait for the start of Lifeboat: runtimes allow
+        little time when they end."""
         variable = ("-u", "LIFEBOAT_HOME") if self.home is None else (f"LIFEBOAT_HOME={self.home}",)
         started = shlex.join(("env", *variable, *self.command, "--background"))
-        return f"[ ! -x {shlex.quote(self.program[0])} ] || {started} </dev/null >/dev/null 2>&1"
+        return f"[ -x {shlex.quote(self.program[0])} ] && {started} </dev/null >/dev/null 2>&1 &"
 
 
 class NotifiedAgent(msgspec.Struct, frozen=True):
@@ -91,7 +92,8 @@ class HookPlan:
 
     `write` maps absolute paths of the hook's own files to new contents, `edit` those of files of the runtime to their
     changes; files that are already right are left out. `remove` lists files and then folders, which are removed when
-    they are empty. `after` says what the user has to do for the hook to take effect, "" for nothing.
+    they are empty. `after` says what the user has to do for the hook to take effect, "" for nothing. `waits` says that
+    the hook is installed, and `HookSupport.problem` names a problem until the user did it.
     """
 
     write: Mapping[Path, bytes] = field(default_factory=dict)
@@ -99,6 +101,7 @@ class HookPlan:
     steps: Sequence[HookStep] = ()
     remove: Sequence[Path] = ()
     after: str = ""
+    waits: bool = False
 
     @property
     def empty(self) -> bool:

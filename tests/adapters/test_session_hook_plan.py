@@ -10,6 +10,7 @@ import pytest
 
 from lifeboat_adapters.session_hook_plan import HookOrder, find_order_problem, notified_agent_of
 from support.patience import patience
+from support.waiting import until
 
 AGENT = "01990000-0000-7000-8000-000000000001"
 
@@ -19,8 +20,7 @@ def _run(line: str, folder: Path) -> str:
     environment = {"PATH": os.environ["PATH"], "LIFEBOAT_HOME": "/srv/another"}
     ran = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, timeout=patience())
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
-    told = folder / "told"
-    return told.read_text() if told.exists() else ""
+    return (folder / "told").read_text() if (folder / "told").exists() else ""
 
 
 def _program(folder: Path) -> Path:
@@ -34,7 +34,11 @@ def _program(folder: Path) -> Path:
 @pytest.mark.parametrize(("home", "said"), [(None, "usual"), (Path("/srv/ada's home"), "/srv/ada's home")])
 def test_the_line_starts_the_program_silently_with_the_right_home(tmp_path: Path, home: Path | None, said: str) -> None:
     order = HookOrder(AGENT, (str(_program(tmp_path)), "-P"), home)
-    assert _run(order.shell_line, tmp_path) == f"-P sync {AGENT} --unless-paused --background {said}\n"
+    _run(order.shell_line, tmp_path)
+    until(
+        lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text().endswith("\n"), "nothing was started"
+    )
+    assert (tmp_path / "told").read_text() == f"-P sync {AGENT} --unless-paused --background {said}\n"
 
 
 def test_the_line_does_nothing_once_the_program_is_gone(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from lifeboat_adapters.folder import (
 )
 from lifeboat_adapters.folder.folder_profile import FolderProfile
 from lifeboat_adapters.folder.profile_transcripts import ProfileTranscripts
+from lifeboat_adapters.folder.settings_hook import SettingsHook
 from lifeboat_adapters.folder.volatile_values import values_at
 from lifeboat_adapters.foreign_runtimes import find_unsupported_runtime, refuse_foreign_runtime
 from lifeboat_adapters.item_fates import ItemFate
@@ -109,7 +110,11 @@ class FolderAdapter(Adapter):
         self.home_names = (home,) if (home := _home_name(profile)) else ()
         self.credentials = ProfileCredentials(profile)
         self.placement = ProfilePlacement(profile)
-        self.databases = ProfileTranscripts(profile) if profile.transcripts.globs else None
+        # An adapter that adds to its profile has its own, as attributes of its class.
+        if profile.transcripts.globs:
+            self.databases = ProfileTranscripts(profile)
+        if profile.hook.file:
+            self.hook = SettingsHook(profile)
         self._marks = profile.runtime_marks()
 
     # Finding agents

@@ -122,6 +122,17 @@ class TranscriptFiles(_Part, frozen=True):
     globs: tuple[Text, ...] = ()
 
 
+class HookPlace(_Part, frozen=True):
+    """Where the runtime looks for shell lines that it runs: a JSON file of the home, and the events that end a session.
+    `off` names values of the file that switch all hooks off. `trusted_in` is the TOML file in which the runtime notes
+    the hooks that the user trusts."""
+
+    file: str = ""
+    events: tuple[Text, ...] = ()
+    off: tuple[Text, ...] = ()
+    trusted_in: str = ""
+
+
 class RunningMarks(_Part, frozen=True):
     """What shows that the runtime is running: names of programs, and files in the home with a process id. `stop` is the
     runtime's own command that stops it."""
@@ -152,6 +163,7 @@ class FolderProfile(_Part, frozen=True):
     credentials: tuple[CredentialRule, ...] = ()
     volatile: dict[str, tuple[Text, ...]] = {}
     transcripts: TranscriptFiles = TranscriptFiles()
+    hook: HookPlace = HookPlace()
     running: RunningMarks = RunningMarks()
 
     @property
@@ -216,6 +228,7 @@ TABLES: tuple[type[msgspec.Struct], ...] = (
     PersonaFiles,
     CredentialRule,
     TranscriptFiles,
+    HookPlace,
     RunningMarks,
 )
 """The tables of a profile."""
@@ -263,6 +276,8 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
     is_recognisable = any((marks.folders, marks.certain, marks.json)) or len(marks.usual) >= 2
     if not (is_recognisable or profile.takes_any_folder):
         yield "marks: nothing makes a folder recognisable; name folders, certain, json, or two usual names"
+    if bool(profile.hook.file) != bool(profile.hook.events):
+        yield "hook: file and events go together"
     if any("*" in glob.split("/")[0] for glob in profile.transcripts.globs):
         yield "transcripts: a glob begins with the name of a folder"
     if bool(profile.agent.listed_in) != bool(profile.agent.listed_at):
@@ -301,5 +316,6 @@ def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:
     marks = profile.marks
     yield from (("marks", name) for name in (*marks.certain, *marks.usual, *marks.unless))
     yield from (("marks.json", name.removeprefix("../")) for name in marks.json)
+    yield from (("hook", name) for name in (profile.hook.file, profile.hook.trusted_in))
     yield from (("transcripts", glob) for glob in profile.transcripts.globs)
     yield ("agent.workspace", profile.agent.workspace)

@@ -82,6 +82,8 @@ def _show(session: CommandSession, planned: HookPlan) -> None:
 
 
 def _installed(session: CommandSession, agent: Agent, planned: HookPlan) -> list[str]:
+    if planned.waits:
+        return [f"The hook for {agent.name} is installed and does not run yet.", planned.after]
     if planned.empty:
         return [f"The hook exists already: {agent.name} is captured when a session ends."]
     lines = [f"{agent.name} is captured when a session ends."]

@@ -65,7 +65,7 @@ def install_hook(context: Context, agent: Agent) -> HookPlan:
         planned = plan_hook(context, agent)
         _carry_out(context, agent, planned)
         wrong = find_hook_problem(context, agent)
-    if wrong:
+    if wrong and not planned.waits:
         raise HookFailed(f"{agent.name}: {wrong}", fix=f"lifeboat agents hook {quote_argument(agent.name)} --show")
     return planned
 
