@@ -28,8 +28,8 @@ AFTER_SESSION = "after_session"
 def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
     """Let an agent's runtime tell when a session ended, for the cadence `after_session`.
 
-    The runtime gets a hook that starts `lifeboat sync` in the background when a session ended. The hook is not
-    captured. OpenClaw's and Hermes' own programs change their configuration.
+    The runtime gets a hook that starts `lifeboat sync` in the background when a session ended. OpenClaw's and Hermes'
+    own programs change their configuration. Claude Code and Codex get entries in their files of hooks; others stay.
     """
     from lifeboat_core.agents import session_hook_setup
 
