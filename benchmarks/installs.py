@@ -13,6 +13,7 @@ from random import Random
 
 from benchmarks import prose
 
+from lifeboat_adapters import database_building
 from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_adapters.zeroclaw.restore import table_definitions
 
@@ -55,7 +56,7 @@ def many_rows(home: Path, *, rows: int = 50_000, dimensions: int = 384, seed: in
     )
     made.database.parent.mkdir(parents=True)
     with closing(sqlite3.connect(made.database)) as connection:
-        connection.execute(table_definitions.JOURNAL)
+        connection.execute(database_building.JOURNAL)
         connection.executescript(table_definitions.brain_tables(zeroclaw_paths.CURRENT))
         connection.execute(
             "INSERT INTO agents VALUES (?, ?, ?)", (_agent(), zeroclaw_paths.DEFAULT_ALIAS, LAST.isoformat())

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from lifeboat_adapters.contract import DatabaseSupport, DiscoveredAgent, Installation, RuntimeRow
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
-from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions
+from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions, session_writing
 from lifeboat_adapters.hermes.hook.hook_planning import HermesHook
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 
@@ -38,7 +38,8 @@ class HermesDatabases(DatabaseSupport):
         return ""
 
     def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-        return list(hermes_jobs.plan_job_write(installation, order))
+        jobs = hermes_jobs.plan_job_write(installation, order)
+        return [*jobs, *session_writing.plan_session_write(installation, order)]
 
 
 class Hermes(FolderAdapter):

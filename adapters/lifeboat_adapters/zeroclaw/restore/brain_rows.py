@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import WriteOrder
 from lifeboat_adapters.persona import persona_files
+from lifeboat_adapters.table_columns import RowDoesNotFit, SqliteColumn, fit_row, row_digest
 from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_adapters.zeroclaw.memories import brain_records
-from lifeboat_adapters.zeroclaw.restore.table_columns import RowDoesNotFit, SqliteColumn, fit_row, row_digest
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import effective_view, memory_records

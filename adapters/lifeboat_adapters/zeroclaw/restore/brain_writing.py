@@ -10,21 +10,22 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from lifeboat_adapters import database_building
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, VectorModel, WriteOrder
 from lifeboat_adapters.persona.derivation_files import iter_table_rows
+from lifeboat_adapters.table_columns import SqliteColumn, read_table_columns
 from lifeboat_adapters.zeroclaw import zeroclaw_folders, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.databases import brain_database
-from lifeboat_adapters.zeroclaw.restore import brain_rows, database_files, memory_vectors, table_definitions
+from lifeboat_adapters.zeroclaw.restore import brain_rows, memory_vectors, table_definitions
 from lifeboat_adapters.zeroclaw.restore.brain_rows import (
     BrainRowDecisions,
     BrainRowWrite,
     ExistingBrainRow,
     WantedBrainRow,
 )
-from lifeboat_adapters.zeroclaw.restore.table_columns import SqliteColumn, read_table_columns
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.embeddings import StateVectors
 
@@ -61,7 +62,7 @@ def plan_brain_write(installation: Installation, order: WriteOrder) -> DatabaseW
     """
     path = brain_database.brain_path_of(installation)
     source = path if path.is_file() else None
-    planned = database_files.database_stamp(path)
+    planned = database_building.database_stamp(path)
     found = _read(path, installation) if source is not None else _fresh(installation)
     decided = brain_rows.decide_brain_rows(order, found.there, found.others, found.columns, installation.native_id)
     if source is None and not decided.puts and not _has_snapshot(installation, order):
@@ -72,14 +73,14 @@ def plan_brain_write(installation: Installation, order: WriteOrder) -> DatabaseW
 
     def write(target: Path) -> None:
         tables, workspace = table_definitions.brain_tables(installation.layout), installation.workspace
-        database_files.build_database(target, source, planned, tables, change.make, workspace)
+        database_building.build_database(target, source, planned, tables, change.make, workspace, brain_database.FIX)
 
     return DatabaseWrite(
         path=path,
         changes=source is None or bool(decided.puts or decided.gone),
         write=write,
         fates=(*decided.fates, *_fates_of_tables(order, found), *memory_vectors.vector_fates(order, model)),
-        replaces=database_files.side_files_of(path) if source is not None else (),
+        replaces=database_building.side_files_of(path) if source is not None else (),
         held=decided.held,
         withheld=tuple(decided.withheld),
         warnings=tuple(each for each in warnings if each),
@@ -123,7 +124,7 @@ def _read(path: Path, installation: Installation) -> BrainDatabase:
 
 
 def _checked(connection: sqlite3.Connection, path: Path, installation: Installation) -> BrainDatabase:
-    database_files.refuse_damaged(connection, path)
+    database_building.refuse_damaged(connection, path, brain_database.FIX)
     found = _look(connection, path, zeroclaw_folders.aliases_of(installation))
     version = _version(connection) if "schema_version" in found.tables else 0
     known = {*brain_rows.COMPARED, "key", brain_database.VECTOR, brain_database.OWNER}

@@ -14,21 +14,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters import database_building
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import decode_column_value
 from lifeboat_adapters.guarded_files import resolve_guarded
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
-from lifeboat_adapters.zeroclaw import zeroclaw_folders, zeroclaw_paths
-from lifeboat_adapters.zeroclaw.databases import brain_database, durable_rows
-from lifeboat_adapters.zeroclaw.restore import database_files, table_definitions
-from lifeboat_adapters.zeroclaw.restore.table_columns import (
+from lifeboat_adapters.table_columns import (
     RowDoesNotFit,
     SqliteColumn,
     fit_row,
     read_table_columns,
     row_digest,
 )
+from lifeboat_adapters.zeroclaw import zeroclaw_folders, zeroclaw_paths
+from lifeboat_adapters.zeroclaw.databases import brain_database, durable_rows
+from lifeboat_adapters.zeroclaw.restore import table_definitions
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 
@@ -94,7 +95,7 @@ def _plan(
         return
     path = resolve_guarded(path, installation.grounds)
     source = path if path.is_file() else None
-    planned = database_files.database_stamp(path)
+    planned = database_building.database_stamp(path)
     merge = _MergeOrder(installation, order, wanted)
     if source is None:
         with closing(sqlite3.connect(":memory:")) as connection:
@@ -106,19 +107,21 @@ def _plan(
         )
 
     def write(target: Path) -> None:
-        database_files.build_database(target, source, planned, new, found.make, installation.grounds)
+        database_building.build_database(
+            target, source, planned, new, found.make, installation.grounds, brain_database.FIX
+        )
 
     yield DatabaseWrite(
         path=path,
         changes=bool(found.puts),
         write=write,
         fates=tuple(found.fates),
-        replaces=database_files.side_files_of(path) if source is not None else (),
+        replaces=database_building.side_files_of(path) if source is not None else (),
     )
 
 
 def _checked(connection: sqlite3.Connection, path: Path, merge: _MergeOrder) -> _TableWrites:
-    database_files.refuse_damaged(connection, path)
+    database_building.refuse_damaged(connection, path, brain_database.FIX)
     return merge.plan(connection)
 
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from lifeboat_adapters.zeroclaw.zeroclaw_paths import EARLY
 
-JOURNAL = "PRAGMA journal_mode=WAL"
-"""The journal mode of every database of ZeroClaw."""
-
 MEMORIES_VERSION = 1
 """The row of `schema_version` for `memories` (component, version, applied_at)."""
 

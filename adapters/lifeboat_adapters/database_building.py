@@ -14,12 +14,13 @@ from lifeboat_adapters.database_checks import ending_statements, find_damage
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import Guarded
-from lifeboat_adapters.zeroclaw.databases import brain_database
-from lifeboat_adapters.zeroclaw.restore import table_definitions
 from lifeboat_alf.seams.file_operations import flush_to_disk
 
 Change = Callable[[sqlite3.Connection], None]
 Stamp = tuple[tuple[int, int, int] | None, ...]
+
+JOURNAL = "PRAGMA journal_mode=WAL"
+"""The journal mode of a new database."""
 
 _OWNER_ONLY = 0o600
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -45,17 +46,23 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
     return (found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
+def refuse_damaged(connection: sqlite3.Connection, path: Path, fix: str | None = None) -> None:
     """Raise RuntimeDatabaseError for a damaged database."""
     if damage := find_damage(connection, path.stat().st_size):
-        raise RuntimeDatabaseError(f"{path} is damaged: {damage}", fix=brain_database.FIX)
+        raise RuntimeDatabaseError(f"{path} is damaged: {damage}", fix=fix)
 
 
 def build_database(
-    target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded = None
+    target: Path,
+    source: Path | None,
+    planned: Stamp,
+    tables: str,
+    change: Change,
+    workspace: Guarded = None,
+    fix: str | None = None,
 ) -> None:
     """Build a database at the free path `target`, from the one at `source` or from `tables`. Below `workspace` no link
-    in the path of the source is followed.
+    in the path of the source is followed. `fix` is a command of the runtime that checks the database.
 
     Raises RuntimeDatabaseError, also for a source that has changed since `planned` was taken. Then no file is left.
     """
@@ -65,7 +72,7 @@ def build_database(
     except OSError as error:
         raise RuntimeDatabaseError(f"{source or target}: {error.strerror}") from error
     try:
-        _fill(target, source, planned, tables, change, workspace)
+        _fill(target, source, planned, tables, change, workspace, fix)
         os.chmod(target, mode)
         _sync(target)
     except BaseException as error:
@@ -76,9 +83,17 @@ def build_database(
         raise
 
 
-def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded) -> None:
+def _fill(
+    target: Path,
+    source: Path | None,
+    planned: Stamp,
+    tables: str,
+    change: Change,
+    workspace: Guarded,
+    fix: str | None,
+) -> None:
     if source is not None:
-        list(read_database(source, lambda opened: _copied(opened, target), fix=brain_database.FIX, workspace=workspace))
+        list(read_database(source, lambda opened: _copied(opened, target), fix=fix, workspace=workspace))
         if database_stamp(source) != planned:
             raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
@@ -95,8 +110,8 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
         with ending_statements(connection, path, size):
             change(connection)
             connection.execute("COMMIT")
-        _verify(connection, path, target.stat().st_size, before)
-        connection.execute(table_definitions.JOURNAL)
+        _verify(connection, path, target.stat().st_size, before, fix)
+        connection.execute(JOURNAL)
 
 
 def _copied(opened: sqlite3.Connection, target: Path) -> Iterator[None]:
@@ -112,18 +127,16 @@ def _astray(connection: sqlite3.Connection) -> int:
     return sum(1 for _ in connection.execute("PRAGMA foreign_key_check"))
 
 
-def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int) -> None:
+def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int, fix: str | None) -> None:
     damage = find_damage(connection, size, "integrity_check")
     if damage or _astray(connection) > astray:
         said = damage or "rows refer to missing rows"
-        raise RuntimeDatabaseError(f"{path}: the new database is damaged ({said})", fix=brain_database.FIX)
+        raise RuntimeDatabaseError(f"{path}: the new database is damaged ({said})", fix=fix)
     for (name,) in connection.execute(_FULL_TEXT).fetchall():
         if not _fits(connection, name):
             connection.execute(f'INSERT INTO "{name}"("{name}") VALUES (\'rebuild\')')
             if not _fits(connection, name):
-                raise RuntimeDatabaseError(
-                    f"{path}: its full-text index {name} does not match its rows", fix=brain_database.FIX
-                )
+                raise RuntimeDatabaseError(f"{path}: its full-text index {name} does not match its rows", fix=fix)
 
 
 def _fits(connection: sqlite3.Connection, name: str) -> bool:
