@@ -564,6 +564,11 @@ class Adapter(ABC):
         """Rate how surely a folder is this runtime's workspace, by names only: 0 not at all, 1 its files look like it,
         2 the runtime's own database or configuration says so."""
 
+    def lock_name(self, name: str) -> str | None:
+        """Return the file of the workspace on which the runtime takes an exclusive lock (`flock`) before it changes the
+        file `name`, None when it takes none."""
+        return None
+
     def find_program(self, environment: Mapping[str, str]) -> Path | None:
         """Return the runtime's command on this machine, None when it is not on PATH."""
         return None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from lifeboat_adapters.contract import DatabaseSupport, DiscoveredAgent, Installation, RuntimeRow
-from lifeboat_adapters.folder.folder_adapter import FolderAdapter
+import psutil
+
+from lifeboat_adapters.contract import DatabaseSupport, DiscoveredAgent, Installation, NextStep, RuntimeRow
+from lifeboat_adapters.folder.folder_adapter import FolderAdapter, ProfilePlacement
 from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
 from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions, session_writing
 from lifeboat_adapters.hermes.hook.hook_planning import HermesHook
@@ -42,6 +47,33 @@ class HermesDatabases(DatabaseSupport):
         return [*jobs, *session_writing.plan_session_write(installation, order)]
 
 
+class HermesPlacement(ProfilePlacement):
+    """Whether Hermes uses a home, and the wrapper with which a profile is started."""
+
+    def running(self, installation: Installation) -> str:
+        return super().running(installation) or _holder_of(installation.workspace / hermes_sessions.FILE)
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
+        name, root = installation.native_id, installation.workspace.parent.parent
+        is_profile = installation.workspace.parent.name == PROFILES
+        if not is_profile or (Path.home() / ".local" / "bin" / name).exists():
+            return []
+        waits = "" if installation.program else "hermes is not on PATH"
+        command = (str(installation.program or "hermes"), "profile", "alias", name)
+        title = f"Create the command {name}, which starts this profile"
+        return [NextStep(title, command, environment={"HERMES_HOME": str(root)}, waits=waits)]
+
+
+def _holder_of(database: Path) -> str:
+    """Return the process that has a database or its log open, "" for none."""
+    names = {os.path.realpath(f"{database}{end}") for end in ("", "-wal", "-shm")}
+    for process in psutil.process_iter(["name"]):
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and any(file.path in names for file in process.open_files()):
+                return f"{process.info['name']}, process {process.pid}, which has {database} open,"
+    return ""
+
+
 class Hermes(FolderAdapter):
     """Hermes Agent. The home is the agent `default`; each folder in `profiles/` is another agent."""
 
@@ -50,6 +82,10 @@ class Hermes(FolderAdapter):
 
     def __init__(self) -> None:
         super().__init__(load_shipped_profiles()["hermes"])
+        self.placement = HermesPlacement(self.profile)
+
+    def lock_name(self, name: str) -> str | None:
+        return f"{name}.lock" if self.profile.memory_rule(name) is not None else None
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         found = super().discover(environment, user_home)
@@ -65,4 +101,5 @@ class Hermes(FolderAdapter):
         real = workspace.resolve()
         is_profile = real.parent.name == PROFILES
         native_id = real.name if is_profile else DEFAULT
-        return replace(found, native_id=native_id, name=real.name if is_profile else self.profile.title)
+        name, program = real.name if is_profile else self.profile.title, self.find_program(environment)
+        return replace(found, native_id=native_id, name=name, program=program)

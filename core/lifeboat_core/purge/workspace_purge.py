@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lifeboat_adapters.contract import Adapter, CaptureRoot
@@ -27,6 +27,7 @@ from lifeboat_adapters.stable_reads.file_reading import (
     read_file,
     stat_key_of,
 )
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.purging.unescaped_views import is_binary
 from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.held_folder import FolderReplaced, LinkInPath
@@ -34,8 +35,10 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import ignore_file, root_scan
 from lifeboat_core.capture.file_capture import LARGEST
 from lifeboat_core.capture.root_scan import FILE
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge.keep_out import KeepOut, let_in
+from lifeboat_core.restore.runtime_file_locks import hold_runtime_locks
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import name_text
 from lifeboat_vault.vault import Vault
@@ -159,13 +162,18 @@ def _cut(files: FileOperations, adapter: Adapter, keep_out: KeepOut, one: Worksp
     if content is None or content.key != one.key:
         return False
     made, spans = keep_out.cut(one.path, content.data)
-    if spans != one.spans or _key(files, file) != one.key:
+    if spans != one.spans:
         return False
     mended = _mended(adapter, one.path, made)
     mode, time = stat.S_IMODE(content.key.mode), content.key.mtime_ns
+    locked = adapter.lock_name(one.path.removeprefix(archive_layout.raw_prefix(adapter.runtime)))
+    locks = [] if locked is None else [file.with_name(PurePosixPath(locked).name)]
     try:
-        write_atomic(files, file, mended, mode=mode, mtime_ns=time)
-    except (LinkInPath, FolderReplaced):
+        with hold_runtime_locks(files, adapter, locks):
+            if _key(files, file) != one.key:
+                return False
+            write_atomic(files, file, mended, mode=mode, mtime_ns=time)
+    except (LinkInPath, FolderReplaced, RestoreError):
         return False
     return True
 

@@ -83,10 +83,15 @@ def settle_journal(context: Context, journal: RestoreJournal) -> str:
     if journal.phase != MOVING:
         clean_up_journal(context, journal)
         return f"A restore into {folder} was interrupted before it changed anything; it was discarded."
+    from lifeboat_core.restore.restore_report import RestoreReport
     from lifeboat_core.restore.running_check import check_before_recovery
+    from lifeboat_core.restore.runtime_file_locks import find_lock, hold_runtime_locks
 
     check_before_recovery(context, journal)
-    with defer_interrupt():
+    adapter = context.adapter(RestoreReport.from_json(journal.report).runtime)
+    locks = (find_lock(adapter, folder, text_to_path(move.target)) for move in journal.moves)
+    files = journal_moves.open_without_links(context.files)
+    with defer_interrupt(), hold_runtime_locks(files, adapter, filter(None, locks)):
         journal_moves.roll_forward(context.files, journal)
         finish_restore(context, journal, recovered=True)
     return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is complete now."

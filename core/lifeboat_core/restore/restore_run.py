@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import NoReturn
 
@@ -25,6 +26,7 @@ from lifeboat_core.restore.restore_recovery import settle_earlier_restores
 from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_core.restore.restore_staging import FileStager
 from lifeboat_core.restore.running_check import make_running_error
+from lifeboat_core.restore.runtime_file_locks import find_lock, hold_runtime_locks
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.state.state_documents import find_workspace_mode
 from lifeboat_core.system_refusals import convert_system_errors
@@ -211,14 +213,39 @@ def _write_stage(context: Context, plan: RestorePlan, assembled: AssembledJourna
 
 
 def carry_out_journal(context: Context, journal: RestoreJournal, tell: Tell = tell_nobody) -> dict[str, int]:
-    """Run a journal in phase `moving`; return the result of `roll_forward`. If the file system refuses a step, put
-    everything back."""
+    """Run a journal in phase `moving`, under the locks that the runtime takes for the files; return the result of
+    `roll_forward`. If the file system refuses a step, put everything back."""
+    with contextlib.ExitStack() as held:
+        _lock_targets(context, journal, held)
+        try:
+            return journal_moves.roll_forward(
+                context.files, journal, count_units(tell, "Putting files in place", journal.renames)
+            )
+        except OSError as error:
+            _take_back(context, journal, error)
+
+
+def _lock_targets(context: Context, journal: RestoreJournal, held: contextlib.ExitStack) -> None:
+    """Take the runtime's locks, and check that it wrote none of these files meanwhile. If not, drop the journal."""
+    adapter = context.adapter(RestoreReport.from_json(journal.report).runtime)
+    workspace, files = text_to_path(journal.workspace), journal_moves.open_without_links(context.files)
+    named = [(move, find_lock(adapter, workspace, text_to_path(move.target))) for move in journal.moves]
+    locks = [lock for _, lock in named if lock is not None]
     try:
-        return journal_moves.roll_forward(
-            context.files, journal, count_units(tell, "Putting files in place", journal.renames)
-        )
+        held.enter_context(hold_runtime_locks(files, adapter, locks))
+        journal_moves.check_unchanged(context.files, [move for move, lock in named if lock is not None])
     except OSError as error:
-        _take_back(context, journal, error)
+        _drop_journal(context, journal)
+        raise RestoreError.RESTORE_FAILED(f"{describe_refusal(error)}; nothing was changed") from error
+    except LifeboatError:
+        _drop_journal(context, journal)
+        raise
+
+
+def _drop_journal(context: Context, journal: RestoreJournal) -> None:
+    staged = replace(journal, phase=STAGING)
+    journals.write_document(context.files, journals.locate_journal(context.home, journal.id), staged)
+    clean_up_journal(context, staged)
 
 
 def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoReturn:

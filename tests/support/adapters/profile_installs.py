@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lifeboat_adapters.testing import SampleInstallation
 from support.paths import ROOT
+from support.adapters.hermes_database import SESSION, TURN, make_database
 
 KEY = "sk-obvious-fake-0123456789abcdef"
 _PERSONA = {
@@ -174,8 +175,7 @@ def make_hermes(folder: Path) -> SampleInstallation:
             "memories/MEMORY.md.lock": "",
         },
     )
-    with closing(sqlite3.connect(home / "state.db")) as connection, connection:
-        connection.executescript(_SESSIONS)
+    make_database(home / "state.db", [(SESSION, "Tides", TURN)])
     for name in ("auth.json", ".env", "config.yaml"):
         (home / name).chmod(0o600)
     return SampleInstallation(home, folder)
@@ -237,14 +237,6 @@ def make_claude_code(folder: Path) -> SampleInstallation:
         (folder / name).chmod(0o600)
     return SampleInstallation(home, folder)
 
-
-_SESSIONS = """
-create table sessions (id text primary key, source text not null, system_prompt text, cwd text, title text);
-create table messages (id integer primary key autoincrement, session_id text, role text, content text);
-insert into sessions values ('20261123_213823_b79939', 'cli', 'You are kind.', '/srv/ada', 'Tides');
-insert into messages values (1, '20261123_213823_b79939', 'user', 'When is high tide?');
-insert into messages values (2, '20261123_213823_b79939', 'assistant', 'At seven.');
-"""
 
 INSTALLS: Mapping[str, Callable[[Path], SampleInstallation]] = {
     "markdown": make_markdown,
