@@ -92,10 +92,19 @@ class ProfilePlacement(PlacementSupport):
     def running(self, installation: Installation) -> str:
         home = installation.state_dir or installation.workspace
         for name in self._profile.running.pid_files:
-            process = _recorded_process(home / name, home)
-            if process is not None:
-                return f"{self._profile.title}, process {process}"
-        return _running_program(self._profile)
+            recorded = _recorded_process(home / name, home)
+            if recorded is not None:
+                return f"{self._profile.title}, process {recorded}"
+        programs = self._profile.running.programs
+        for process in psutil.process_iter(["name"]) if programs else ():
+            name = str(process.info["name"] or "").lower().removesuffix(".exe")
+            if name in programs and process.pid != os.getpid() and self.uses(process, installation):
+                return f"{self._profile.title}, process {process.pid}"
+        return ""
+
+    def uses(self, process: psutil.Process, installation: Installation) -> bool:
+        """Return whether a process of the runtime may use this installation."""
+        return True
 
 
 class FolderAdapter(Adapter):
@@ -298,13 +307,3 @@ def _recorded_process(path: Path, home: Path) -> int | None:
     if not isinstance(number, int) or not 0 < number < 2**31 or number == os.getpid():
         return None
     return number if psutil.pid_exists(number) else None
-
-
-def _running_program(profile: FolderProfile) -> str:
-    if not profile.running.programs:
-        return ""
-    for process in psutil.process_iter(["name", "username"]):
-        name = str(process.info["name"] or "").lower().removesuffix(".exe")
-        if name in profile.running.programs and process.pid != os.getpid():
-            return f"{profile.title}, process {process.pid}"
-    return ""

@@ -53,6 +53,16 @@ class HermesPlacement(ProfilePlacement):
     def running(self, installation: Installation) -> str:
         return super().running(installation) or _holder_of(installation.workspace / hermes_sessions.FILE)
 
+    def uses(self, process: psutil.Process, installation: Installation) -> bool:
+        try:
+            around = process.environ()
+        except psutil.Error:
+            return True
+        home = Path(around.get("HERMES_HOME") or Path(around.get("HOME") or Path.home(), ".hermes"))
+        # A process may have changed to a profile by itself, so it counts for all profiles of its home.
+        homes = (installation.workspace, *installation.workspace.parents[1:2])
+        return os.path.realpath(home) in map(os.path.realpath, homes)
+
     def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
         name, root = installation.native_id, installation.workspace.parent.parent
         is_profile = installation.workspace.parent.name == PROFILES

@@ -17,6 +17,7 @@ from lifeboat_core.agents import crash_leftovers, folder_explanations, withheld_
 from lifeboat_core.agents.agent import AGENT_FILE, Agent, find_agent, list_agents, load_agent, save_agent, write_setting
 from lifeboat_core.agents.folder_explanations import DISCOVER
 from lifeboat_core.agents.locks import agent_lock, home_lock
+from lifeboat_core.agents.nested_agents import leaves_out
 from lifeboat_core.capture import known_installation, mass_loss_guard, runtime_tables
 from lifeboat_core.capture.capture_report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_core.capture.capture_run import capture_agent
@@ -224,9 +225,17 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
         raise AgentError.WORKSPACE_REFUSED(_overlap(real, home, f"the home of Lifeboat ({home})"), fix=DISCOVER)
     for agent in list_agents(context):
         other = Path(os.path.realpath(agent.workspace))
-        if agent.id != but and _nested(real, other):
+        if agent.id != but and _nested(real, other) and not _are_apart(context, real, agent, other):
             overlap = _overlap(real, other, f"{other}, the workspace of {agent.name}")
             raise AgentError.ALREADY_PROTECTED(overlap, fix=f"lifeboat agents show {quote_argument(agent.name)}")
+
+
+def _are_apart(context: Context, folder: Path, agent: Agent, workspace: Path) -> bool:
+    """Return whether the outer one of a folder and an agent's workspace is captured without the inner one."""
+    adapter = context.adapter(agent.runtime)
+    return leaves_out(adapter, workspace, folder) or (
+        adapter.recognises(folder) > 0 and leaves_out(adapter, folder, workspace)
+    )
 
 
 def _overlap(folder: Path, other: Path, named: str) -> str:

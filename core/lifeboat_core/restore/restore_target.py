@@ -11,6 +11,7 @@ from pathlib import Path
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.nested_agents import leaves_out
 from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
@@ -76,6 +77,10 @@ def check_target(context: Context, target: Path, agent: Agent | None) -> None:
         own = agent is not None and other.id == agent.id
         if own and workspace == target:
             return
+        if leaves_out(context.adapter(other.runtime), workspace, target):
+            continue
+        if agent is not None and leaves_out(context.adapter(agent.runtime), target, workspace):
+            continue
         if is_inside(target, workspace) or is_inside(workspace, target):
             raise RestoreError.TARGET_REFUSED(f"{target} contains, or is in, the workspace of {other.name}")
     _check_owner(target)

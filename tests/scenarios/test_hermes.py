@@ -1,0 +1,217 @@
+"""Hermes as a user has it: profiles, sessions, jobs, and a program that writes at the same time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lifeboat_core.restore import runtime_file_locks
+from support.adapters.hermes_database import SESSION, TURN, add_session, found_by_search, make_database
+from support.adapters.profile_installs import KEY, make_hermes, write_files
+from support.cli.cli_client import run
+
+HOLDER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("select 1 from sessions")
+print(1, flush=True)
+input()
+"""
+SECRET = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCD"
+
+
+def _add(home: Path) -> str:
+    return str(run("agents", "add", home, "--runtime", "hermes")["id"])
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _messages(home: Path) -> list[str]:
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        return [str(text) for (text,) in connection.execute("select content from messages order by id")]
+
+
+def _jobs(home: Path) -> list[str]:
+    path = home / "cron" / "jobs.json"
+    return [job["name"] for job in json.loads(path.read_text())["jobs"]] if path.exists() else []
+
+
+def _make_profile(home: Path, name: str, fact: str) -> Path:
+    write_files(
+        home / "profiles" / name,
+        {"SOUL.md": f"You are {name}.\n", "memories/MEMORY.md": fact, ".env": f"OPENROUTER_API_KEY={KEY}-{name}\n"},
+    )
+    return home / "profiles" / name
+
+
+def test_each_profile_is_discovered_and_comes_back_alone(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    rover = _make_profile(home, "rover", "The rover stands in the shed.")
+    _make_profile(home, "scout", "The scout sleeps.")
+    found = run("agents", "discover")["found"]
+    assert [(one["native_id"], one["name"], one["workspace"]) for one in found] == [
+        ("default", "Hermes Agent", str(home)),
+        ("rover", "rover", str(rover)),
+        ("scout", "scout", str(home / "profiles" / "scout")),
+    ]
+    root, agent = _add(home), _add(rover)
+    assert [record["snippet"] for record in run("records", "list", agent)["records"]] == [
+        "The rover stands in the shed."
+    ]
+    captured = {file["path"] for file in run("agents", "show", root)["files"]}
+    assert not [path for path in captured if "profiles/rover" in path]
+    before, others = _files(rover), _files(home / "profiles" / "scout")
+    shutil.rmtree(rover)
+    report = run("restore", agent, "--yes")
+    assert _files(rover) == before
+    assert _files(home / "profiles" / "scout") == others
+    [step] = report["next"]
+    assert step["command"].endswith("hermes profile alias rover")
+
+
+def test_the_wrapper_of_a_profile_that_is_there_is_not_asked_for(isolated_home: Path) -> None:
+    rover = _make_profile(make_hermes(isolated_home).workspace, "rover", "The rover stands in the shed.")
+    write_files(isolated_home / ".local" / "bin", {"rover": "#!/bin/sh\nexec hermes -p rover\n"})
+    agent = _add(rover)
+    shutil.rmtree(rover)
+    assert run("restore", agent, "--yes")["next"] == []
+
+
+def test_sessions_come_back_after_a_total_loss_only_on_request(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    run("config", "set", "transcripts", "true")
+    agent = _add(home)
+    shutil.rmtree(home)
+    run("restore", agent, "--yes")
+    assert not (home / "state.db").exists()
+    shutil.rmtree(home)
+    run("restore", agent, "--yes", "--with-sessions")
+    assert _messages(home) == list(TURN)
+    assert run("sync")["agents"][0]["changed"] is False
+
+
+def test_sessions_are_merged_into_a_database_that_went_on(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    run("config", "set", "transcripts", "true")
+    agent = _add(home)
+    (home / "state.db").unlink()
+    make_database(home / "state.db", [("20261125_080000_aaaaaa", None, ["Good morning."])])
+    run("restore", agent, "--yes", "--with-sessions")
+    assert found_by_search(home / "state.db", "tide") == [SESSION]
+    assert found_by_search(home / "state.db", "morning") == ["20261125_080000_aaaaaa"]
+    run("undo", agent)
+    assert found_by_search(home / "state.db", "tide") == []
+
+
+def test_a_database_that_a_process_has_open_is_not_replaced(isolated_home: Path, tmp_path: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    run("config", "set", "transcripts", "true")
+    agent = _add(home)
+    (home / "state.db").unlink()
+    make_database(home / "state.db")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, home / "state.db"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None and holder.stdout.readline()
+        error = run("restore", agent, "--yes", "--with-sessions", expect=3)["error"]
+        holder.communicate(b"\n")
+    assert error["code"] == "runtime_running" and "state.db open" in error["message"]
+    assert error["fix"] == "stop it, e.g. hermes gateway stop"
+    run("restore", agent, "--yes", "--with-sessions")
+    assert found_by_search(home / "state.db", "tide") == [SESSION]
+
+
+def test_jobs_come_back_only_on_request(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    run("config", "set", "cron", "true")
+    agent = _add(home)
+    shutil.rmtree(home)
+    run("restore", agent, "--yes")
+    assert _jobs(home) == []
+    shutil.rmtree(home)
+    run("restore", agent, "--yes", "--with-cron")
+    assert _jobs(home) == ["tides"]
+    assert run("sync")["agents"][0]["changed"] is False
+
+
+def test_a_secret_in_a_session_is_sealed_and_comes_back(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    said = f"The key is {SECRET}, and that of Hermes {KEY}."
+    with closing(sqlite3.connect(home / "state.db")) as connection, connection:
+        add_session(connection, "20261125_080000_aaaaaa", None, [said], began=2e9)
+    run("config", "set", "transcripts", "true")
+    agent = _add(home)
+    kept = b"".join(_files(isolated_home / ".local").values())
+    assert KEY.encode() not in kept and SECRET.encode() not in kept
+    shutil.rmtree(home)
+    run("restore", agent, "--yes", "--with-sessions")
+    assert _messages(home)[-1] == said
+
+
+def test_a_purge_reaches_sessions(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    run("config", "set", "transcripts", "true")
+    agent = _add(home)
+    run("purge", agent, "--text", "high tide", "--yes")
+    assert b"high tide" not in b"".join(_files(isolated_home / ".local").values())
+    (home / "state.db").unlink()
+    run("restore", agent, "--yes", "--with-sessions")
+    assert "high tide" not in " ".join(_messages(home)) and _messages(home)[1] == TURN[1]
+
+
+def test_a_restore_waits_for_a_memory_that_hermes_writes(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    agent = _add(home)
+    memory = home / "memories" / "MEMORY.md"
+    before = memory.read_text()
+    memory.write_text("Changed.")
+    with (home / "memories" / "MEMORY.md.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        timer = threading.Timer(1.5, fcntl.flock, (lock, fcntl.LOCK_UN))
+        timer.start()
+        run("restore", agent, "--yes")
+        assert not timer.is_alive(), "the restore did not wait"
+    assert memory.read_text() == before
+
+
+def test_a_memory_that_hermes_writes_during_the_restore_is_not_overwritten(
+    isolated_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_hermes(isolated_home).workspace
+    agent = _add(home)
+    memory = home / "memories" / "MEMORY.md"
+    memory.write_text("Changed.")
+    lock = runtime_file_locks._lock
+
+    def write_first(descriptor: int) -> bool:
+        memory.write_text("Written by Hermes meanwhile.")
+        return lock(descriptor)
+
+    monkeypatch.setattr(runtime_file_locks, "_lock", write_first)
+    assert run("restore", agent, "--yes", expect=3)["error"]["code"] == "target_changed"
+    assert memory.read_text() == "Written by Hermes meanwhile."
+    monkeypatch.undo()
+
+
+def test_a_lock_that_is_never_released_ends_the_restore(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = make_hermes(isolated_home).workspace
+    agent = _add(home)
+    (home / "memories" / "MEMORY.md").write_text("Changed.")
+    monkeypatch.setattr(runtime_file_locks, "SECONDS", 0.2)
+    with (home / "memories" / "MEMORY.md.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        error = run("restore", agent, "--yes", expect=3)["error"]
+    assert error["code"] == "runtime_running" and "MEMORY.md.lock" in error["message"]
+    assert (home / "memories" / "MEMORY.md").read_text() == "Changed."
+    run("restore", agent, "--yes")
