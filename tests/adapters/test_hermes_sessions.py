@@ -12,11 +12,13 @@ import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.hermes import ADAPTER, hermes_sessions, session_writing
+from lifeboat_adapters.hermes import hermes_sessions, session_writing
+from lifeboat_adapters.hermes.adapter import HermesDatabases
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
 from support.adapters.hermes_database import SESSION, TURN, add_session, found_by_search, make_database
 
+DATABASES = HermesDatabases()
 OTHER = "20261124_080000_aaaaaa"
 SESSIONS, MESSAGES = (hermes_sessions.path_of_table(table) for table in hermes_sessions.TABLES)
 
@@ -31,14 +33,14 @@ def _home(folder: Path, *sessions: tuple[str, str | None, tuple[str, ...]]) -> I
 
 def _tables(installation: Installation) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
-    for row in ADAPTER.databases.rows(installation, transcripts=True):
+    for row in DATABASES.rows(installation, transcripts=True):
         found[row.path] = found.get(row.path, b"") + json.dumps(row.values).encode() + b"\n"
     return found
 
 
 def _plan(installation: Installation, tables: dict[str, bytes]) -> DatabaseWrite:
     order = WriteOrder(state=None, tables=tables, choice=RowChoice(sessions=True))
-    [write] = ADAPTER.databases.plan_writes(installation, order)
+    [write] = DATABASES.plan_writes(installation, order)
     return write
 
 
@@ -69,9 +71,9 @@ def test_columns_with_paths_of_this_machine_are_not_read(tmp_path: Path) -> None
 
 def test_sessions_are_read_and_written_only_on_request(tmp_path: Path) -> None:
     installation = _home(tmp_path, (SESSION, "Tides", TURN))
-    assert list(ADAPTER.databases.rows(installation, transcripts=False)) == []
+    assert list(DATABASES.rows(installation, transcripts=False)) == []
     order = WriteOrder(state=None, tables=_tables(installation))
-    assert ADAPTER.databases.plan_writes(installation, order) == []
+    assert DATABASES.plan_writes(installation, order) == []
 
 
 def test_a_lost_database_comes_back_with_the_same_rows(tmp_path: Path) -> None:
@@ -184,17 +186,9 @@ def test_lines_that_are_no_rows_and_messages_without_a_session_are_named(tmp_pat
     assert fates["messages.jsonl#2"] == (ItemOutcome.REJECTED, "it has no role, session_id, timestamp")
 
 
-def test_only_the_newest_sessions_are_read_and_the_others_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installation = _home(tmp_path, ("a", None, TURN), ("b", None, TURN), ("c", None, (*TURN, *TURN)))
-    assert ADAPTER.databases.rows_over_limit(installation) == {}
-    monkeypatch.setattr(hermes_sessions, "MOST_MESSAGES", 6)
-    tables = _tables(installation)
-    assert [json.loads(line)["id"] for line in tables[SESSIONS].splitlines()] == ["b", "c"]
-    assert len(tables[MESSAGES].splitlines()) == 6
-    assert ADAPTER.databases.rows_over_limit(installation) == {
-        SESSIONS: "older sessions (1), because a capture reads at most 6 messages"
-    }
-    monkeypatch.setattr(hermes_sessions, "MOST_MESSAGES", 1)
-    assert [json.loads(line)["id"] for line in _tables(installation)[SESSIONS].splitlines()] == ["c"]
+def test_each_session_is_a_conversation_and_the_newest_is_read_first(tmp_path: Path) -> None:
+    installation = _home(tmp_path, ("a", None, TURN), ("b", None, TURN))
+    rows = list(DATABASES.rows(installation, transcripts=True))
+    assert [(row.conversation, row.path) for row in rows] == [
+        (name, path) for name in ("b", "a") for path in (SESSIONS, MESSAGES, MESSAGES)
+    ]

@@ -127,7 +127,7 @@ def test_a_database_that_a_process_has_open_is_not_replaced(isolated_home: Path,
         error = run("restore", agent, "--yes", "--with-sessions", expect=3)["error"]
         holder.communicate(b"\n")
     assert error["code"] == "runtime_running" and "state.db open" in error["message"]
-    assert error["fix"] == "stop it, e.g. hermes gateway stop"
+    assert error["fix"] == "hermes gateway stop"
     run("restore", agent, "--yes", "--with-sessions")
     assert found_by_search(home / "state.db", "tide") == [SESSION]
 

@@ -87,11 +87,11 @@ def _holder_of(database: Path) -> str:
 class Hermes(FolderAdapter):
     """Hermes Agent. The home is the agent `default`; each folder in `profiles/` is another agent."""
 
-    databases = HermesDatabases()
     hook = HermesHook()
 
     def __init__(self) -> None:
         super().__init__(load_shipped_profiles()["hermes"])
+        self.databases = HermesDatabases()
         self.placement = HermesPlacement(self.profile)
 
     def lock_name(self, name: str) -> str | None:

@@ -24,6 +24,7 @@ _LEFT_OUT = frozenset(
 """Columns with paths of this machine, and the state of a live channel, which Hermes' own import leaves out, too. The
 prompt is made again for each session."""
 
+
 def read_sessions(installation: Installation) -> Iterator[RuntimeRow]:
     """Yield each session with its messages, the newest first. Raises RuntimeDatabaseError."""
     path = installation.workspace / FILE

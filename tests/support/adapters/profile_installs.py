@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from lifeboat_adapters.testing import SampleInstallation
-from support.paths import ROOT
 from support.adapters.hermes_database import SESSION, TURN, make_database
+from support.paths import ROOT
 
 KEY = "sk-obvious-fake-0123456789abcdef"
 _PERSONA = {
