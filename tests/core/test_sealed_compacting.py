@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import pytest
 
+from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing.sample_states import AGENT_ID
@@ -19,7 +20,8 @@ from lifeboat_core.remotes.sealed.log_head import FileReference, LogGrowth, LogR
 from lifeboat_core.remotes.vault_bundles import VaultBundleSource
 from lifeboat_vault.errors import UnknownAtRemote
 from lifeboat_vault.vault import Retention, draft_of_state
-from support.core.sealed_logs import Machine, content_there
+from support.core.protected import SteadyClock
+from support.core.sealed_logs import CONTENT, Machine, content_there
 from support.killing import killed_at
 
 
@@ -128,6 +130,31 @@ def test_files_that_nothing_names_any_more_go_after_a_day(laptop: Machine) -> No
     compacted(laptop, {0, 5})
     assert len(list(laptop.agent_folder.glob("0*"))) == 3
     assert content_there(laptop.log(), 0) == laptop.content(0)
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["the head stays", "the head moves"])
+def test_a_push_that_slept_for_a_day_writes_its_file_again(
+    laptop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: bool
+) -> None:
+    laptop.write(6)
+    desktop = Machine(tmp_path / "desktop", tmp_path / "stick", key=laptop.key)
+    clock = laptop.context.clock
+    assert isinstance(clock, SteadyClock)
+
+    def sleep(step: CrashPoint) -> None:
+        if step is CrashPoint.SEALED_HEAD_REPLACED:
+            monkeypatch.setattr(crash_points, "hook", None)
+            clock.sleep(hours=25)
+            for path in laptop.agent_folder.glob("0*"):
+                os.utime(path, (path.stat().st_mtime - 90000,) * 2)
+            if moves:
+                desktop.log().put_keys(AGENT_ID, {"agent": "keys of a test"})
+            assert desktop.log().sweep(AGENT_ID) == 1
+
+    laptop.put(CONTENT + b"written before the lid was closed\n")
+    monkeypatch.setattr(crash_points, "hook", sleep)
+    number = laptop.push()
+    assert content_there(laptop.log()) == laptop.content(number)
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,18 @@ from lifeboat_core.remotes.sealed.log_owner import LogOwner
 from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownAtRemote
 
 TRIES = 8
+LONGEST_CHANGE = 12 * 3600.0
+"""Seconds. A head that was loaded longer ago is not replaced: this machine slept, and another one may have removed the
+files that were written for the new head, because no head had named them for a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedHead:
-    """A head as it was read. `doubt`: why its signature does not count any more, "" if it does."""
+    """A head as it was read, `loaded_at` in seconds since the boot. `doubt`: why its signature does not count any more, "" if it does."""
 
     head: LogHead
     tag: str
+    loaded_at: float
     doubt: str = ""
 
 
@@ -61,11 +65,12 @@ class LogHeads:
         trusted = self._owner.trusted
         if not ids.is_uuid(agent_id):
             return None
+        loaded_at = self._clock.since_boot()
         found = self._files.head(agent_id)
         if found is None:
             return None
         head, doubt = document.decode_head(found[0], self._files.identity(), agent_id, trusted)
-        return LoadedHead(head, found[1], doubt)
+        return LoadedHead(head, found[1], loaded_at, doubt)
 
     def load(self, agent_id: str) -> LoadedHead:
         """Load a head as `find` does; also raises UnknownAtRemote."""
@@ -83,10 +88,12 @@ class LogHeads:
         return True
 
     def replace(self, loaded: LoadedHead, head: LogHead) -> LoadedHead:
-        """Replace a loaded head by `head`. Raises HeadMoved."""
+        """Replace a loaded head by `head`. Raises HeadMoved, also for one that was loaded too long ago."""
         made = self._following(loaded.head, head)
         reach_crash_point(CrashPoint.SEALED_HEAD_REPLACED)
-        return LoadedHead(made, self._files.set_head(made.agent, self._encoded(made), loaded.tag))
+        if self.is_outdated(loaded):
+            raise HeadMoved(f"the log of the agent was read more than {LONGEST_CHANGE / 3600:.0f} hours ago")
+        return LoadedHead(made, self._files.set_head(made.agent, self._encoded(made), loaded.tag), self._clock.since_boot())
 
     def change(self, agent_id: str, edit: Callable[[LogHead], LogHead | None]) -> LoadedHead:
         """Replace the head by what `edit` makes of it, again if another machine was faster; None changes nothing.
@@ -101,6 +108,10 @@ class LogHeads:
             except HeadMoved:
                 continue
         raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
+
+    def is_outdated(self, loaded: LoadedHead) -> bool:
+        """Return whether a head was loaded so long ago that files written for its successor may be gone."""
+        return self._clock.since_boot() - loaded.loaded_at > LONGEST_CHANGE
 
     def is_current(self, loaded: LoadedHead) -> bool:
         found = self._files.head(loaded.head.agent)

@@ -266,7 +266,7 @@ class SealedLog:
                 self._take_back(loaded.head, written)
                 raise
             try:
-                made = self._heads.replace(loaded, self._appended(loaded.head, *written, machine))
+                made = self._heads.replace(loaded, self._appended(loaded.head, written, machine))
             except HeadMoved:
                 loaded = self._moved(agent_id, written)
                 continue
@@ -278,15 +278,18 @@ class SealedLog:
     def _written(
         self, loaded: LoadedHead, bundle: RemoteBundle, checked: CheckedBundle, before: _WrittenBundle | None
     ) -> _WrittenBundle:
-        """Write the bundle as a file; write it again if a purge came to be held meanwhile."""
+        """Write the bundle as a file; write it again if a purge came to be held meanwhile, or if another machine may
+        have removed it."""
         head = loaded.head
         if before is not None:
-            if log_file_names.parse_generation(before.stored.file) == head.generation:
+            is_same = log_file_names.parse_generation(before.stored.file) == head.generation
+            if is_same and not self._heads.is_outdated(before.loaded):
                 return before
             self._take_back(head, before)
         with self._arriving.as_it_reads(loaded, bundle, checked) as (file, found):
             reach_crash_point(CrashPoint.SEALED_FILE_WRITTEN)
-            return _WrittenBundle(found, self._shelf.keep(head.agent, make_bundle_name(found, head.generation), file))
+            stored = self._shelf.keep(head.agent, make_bundle_name(found, head.generation), file)
+            return _WrittenBundle(found, stored, loaded)
 
     def _moved(self, agent_id: str, written: _WrittenBundle) -> LoadedHead:
         try:
@@ -299,13 +302,13 @@ class SealedLog:
         if written is not None:
             self._rewriting.take_back(head, [written.stored])
 
-    def _appended(self, head: LogHead, checked: CheckedBundle, stored: FileReference, machine: str) -> LogHead:
-        sequence = checked.sequence
+    def _appended(self, head: LogHead, written: _WrittenBundle, machine: str) -> LogHead:
+        checked, sequence = written.checked, written.checked.sequence
         key = self._inside.key(head) if checked.large or checked.keys else self._inside.known_key(head)
         large = [key.name_of(sha256) for sha256 in checked.large] if key else []
         writer = _writer(sequence) or self._owner.device.id
         row, signers = put_signature(
-            make_row(sequence, checked.on, writer, stored, large), sequence.signature, head.signers
+            make_row(sequence, checked.on, writer, written.stored, large), sequence.signature, head.signers
         )
         known = open_names(head, key)
         if key is not None:
@@ -420,10 +423,11 @@ class SealedLog:
 
 
 class _WrittenBundle(NamedTuple):
-    """A written bundle, and what is in it."""
+    """A written bundle, what is in it, and the head under which it was written."""
 
     checked: CheckedBundle
     stored: FileReference
+    loaded: LoadedHead
 
 
 def _is_head(head: LogHead, sequence: Signed) -> bool:
