@@ -500,6 +500,11 @@ class PlacementSupport(ABC):
         runtime whose workspaces stand alone."""
         return None
 
+    def stand_alone(self, workspace: Path) -> Installation | None:
+        """Return the installation in a workspace that does not exist yet, for a runtime that keeps everything in it;
+        None for any other."""
+        return None
+
     def is_configured(self, installation: Installation) -> bool:
         """Return whether the runtime knows the agent. A restore adds an unknown agent to the configuration, even
         without credentials."""
@@ -563,6 +568,11 @@ class Adapter(ABC):
     def recognises(self, workspace: Path) -> int:
         """Rate how surely a folder is this runtime's workspace, by names only: 0 not at all, 1 its files look like it,
         2 the runtime's own database or configuration says so."""
+
+    def fitted_to(self, workspace: Path, state: Any) -> Adapter:
+        """Return the adapter for a restore of a state into a workspace whose configuration may limit what the runtime
+        holds."""
+        return self
 
     def lock_name(self, name: str) -> str | None:
         """Return the file of the workspace on which the runtime takes an exclusive lock (`flock`) before it changes the

@@ -101,6 +101,14 @@ def test_sessions_come_back_after_a_total_loss_only_on_request(isolated_home: Pa
     assert run("sync")["agents"][0]["changed"] is False
 
 
+def test_sessions_and_jobs_come_into_a_copy_in_a_new_folder(isolated_home: Path, tmp_path: Path) -> None:
+    home, copy = make_hermes(isolated_home).workspace, tmp_path / "copy"
+    for name in ("transcripts", "cron"):
+        run("config", "set", name, "true")
+    run("restore", _add(home), "--to", copy, "--with-sessions", "--with-cron", "--with-credentials", "--yes")
+    assert (_messages(copy), _jobs(copy)) == (list(TURN), ["tides"])
+
+
 def test_sessions_are_merged_into_a_database_that_went_on(isolated_home: Path) -> None:
     home = make_hermes(isolated_home).workspace
     run("config", "set", "transcripts", "true")
@@ -215,3 +223,32 @@ def test_a_lock_that_is_never_released_ends_the_restore(isolated_home: Path, mon
     assert error["code"] == "runtime_running" and "MEMORY.md.lock" in error["message"]
     assert (home / "memories" / "MEMORY.md").read_text() == "Changed."
     run("restore", agent, "--yes")
+
+
+FACTS = [f"Fact {number:02d}: {'tide ' * 40}".strip() for number in range(20)]
+
+
+def _openclaw(user_home: Path) -> str:
+    write_files(
+        user_home / ".openclaw" / "workspace",
+        {
+            "SOUL.md": "# Soul\n\nBe kind.\n",
+            "IDENTITY.md": "# Identity\n\n- **Name:** Juniper\n",
+            "MEMORY.md": "".join(f"## {fact[:7]}\n\n{fact}\n\n" for fact in FACTS),
+        },
+    )
+    return str(run("agents", "add", user_home / ".openclaw" / "workspace", "--runtime", "openclaw")["id"])
+
+
+@pytest.mark.parametrize(("config", "limit"), [(None, 2200), ("memory:\n  memory_char_limit: 900\n", 900)])
+def test_a_move_fills_the_memory_up_to_the_size_that_the_home_allows_and_names_the_rest(
+    isolated_home: Path, config: str | None, limit: int
+) -> None:
+    agent, home = _openclaw(isolated_home), isolated_home / ".hermes"
+    if config is not None:
+        write_files(home, {"config.yaml": config})
+    report = run("restore", agent, "--runtime", "hermes", "--to", home, "--yes")
+    text = (home / "memories" / "MEMORY.md").read_text()
+    assert limit - 300 < len(text) <= limit
+    [left] = [fate for fate in report["fates"] if fate["kind"] == "memory" and "no room in it" in fate["reason"]]
+    assert len(left["names"]) == len(FACTS) - len(text.split("\n§\n"))

@@ -13,13 +13,14 @@ import psutil
 
 from lifeboat_adapters.contract import DatabaseSupport, DiscoveredAgent, Installation, NextStep, RuntimeRow
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter, ProfilePlacement
+from lifeboat_adapters.folder.folder_profile import FolderProfile
 from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
-from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions, session_writing
+from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions, memory_budgets, session_writing
 from lifeboat_adapters.hermes.hook.hook_planning import HermesHook
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 
 PROFILES = "profiles"
-DEFAULT = "default"
+DEFAULT, TITLE = "default", "Hermes Agent"
 
 
 class HermesDatabases(DatabaseSupport):
@@ -49,6 +50,10 @@ class HermesDatabases(DatabaseSupport):
 
 class HermesPlacement(ProfilePlacement):
     """Whether Hermes uses a home, and the wrapper with which a profile is started."""
+
+    def stand_alone(self, workspace: Path) -> Installation | None:
+        found = super().stand_alone(workspace)
+        return None if found is None else _named(found)
 
     def running(self, installation: Installation) -> str:
         return super().running(installation) or _holder_of(installation.workspace / hermes_sessions.FILE)
@@ -89,10 +94,13 @@ class Hermes(FolderAdapter):
 
     hook = HermesHook()
 
-    def __init__(self) -> None:
-        super().__init__(load_shipped_profiles()["hermes"])
+    def __init__(self, profile: FolderProfile | None = None) -> None:
+        super().__init__(profile or load_shipped_profiles()["hermes"])
         self.databases = HermesDatabases()
         self.placement = HermesPlacement(self.profile)
+
+    def fitted_to(self, workspace: Path, state: Any) -> Hermes:
+        return Hermes(memory_budgets.fit_profile(self.profile, workspace, state))
 
     def lock_name(self, name: str) -> str | None:
         return f"{name}.lock" if self.profile.memory_rule(name) is not None else None
@@ -108,8 +116,12 @@ class Hermes(FolderAdapter):
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         found = super().locate(workspace, environment, user_home)
-        real = workspace.resolve()
-        is_profile = real.parent.name == PROFILES
-        native_id = real.name if is_profile else DEFAULT
-        name, program = real.name if is_profile else self.profile.title, self.find_program(environment)
-        return replace(found, native_id=native_id, name=name, program=program)
+        return replace(_named(found), program=self.find_program(environment))
+
+
+def _named(found: Installation) -> Installation:
+    """Return the installation with the name of its profile."""
+    real = found.workspace.resolve()
+    if real.parent.name != PROFILES:
+        return replace(found, native_id=DEFAULT, name=TITLE)
+    return replace(found, native_id=real.name, name=real.name)

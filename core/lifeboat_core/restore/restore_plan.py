@@ -296,7 +296,7 @@ def _place(context: Context, state: State, target_folder: Path | None, options: 
     restore_target.check_target(context, folder, agent)
     context = replace(context, files=FilesBeneath(context.files, [folder]))
     own = agent if agent is not None and folder == restore_target.resolve_target(agent.workspace) else None
-    adapter = context.adapter(_runtime(state, own, options))
+    adapter = context.adapter(_runtime(state, own, options)).fitted_to(folder, state)
     return _RestorePlace(
         context, folder, agent_id, agent, own, adapter, restore_target.is_empty_folder(context.files, folder)
     )

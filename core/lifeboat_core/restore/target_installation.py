@@ -50,7 +50,8 @@ def find_target_installation(
         return TargetInstallation(found, is_new=not is_known)
     home = adapter.placement.home_around(folder) if adapter.placement is not None else None
     if home is None:
-        return TargetInstallation(found)
+        alone = adapter.placement.stand_alone(folder) if found is None and adapter.placement is not None else None
+        return TargetInstallation(found or alone)
     return TargetInstallation(
         find_installation_in(context, adapter, folder, state, restore_target.check_new_state_dir(context, home)),
         is_new=True,

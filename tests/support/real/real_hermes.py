@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.patience import patience
 from support.real import real_openclaw
 
@@ -56,13 +58,13 @@ class RealHermes:
     def home(self) -> Path:
         return self.user_home / ".hermes"
 
-    def configure(self) -> None:
+    def configure(self, more: JsonObject | None = None) -> None:
         """Write the configuration that a user would write: the mock model, with a key."""
         self.home.mkdir(parents=True, mode=0o700)
         url = f"http://127.0.0.1:{real_openclaw.PORT}/v1"
         model = {"default": "mock-1", "provider": "custom", "base_url": url, "api_key": KEY}
         config = self.home / "config.yaml"
-        config.write_text(json.dumps({"model": model}))
+        config.write_text(f"# The settings of this machine\n{yaml.safe_dump({'model': model, **(more or {})})}")
         config.chmod(0o600)
 
     def run(self, *arguments: str) -> str:
@@ -82,6 +84,22 @@ class RealHermes:
     def turn(self, message: str) -> None:
         """Run one turn of the agent."""
         self.run("-z", message)
+
+    def search_sessions(self, words: str) -> list[str]:
+        """Return the sessions that Hermes' own full-text search finds."""
+        code = "import json, sys, hermes_state as h; f = h.SessionDB().search_messages(sys.argv[1]); "
+        code += "print(json.dumps([m['session_id'] for m in f]))"
+        result = subprocess.run(
+            [str(self.installed / "bin" / "python"), "-c", code, words],
+            cwd=self.user_home,
+            env={"HOME": str(self.user_home), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=patience(120),
+        )
+        assert result.returncode == 0, result.stderr[-2000:]
+        found: list[str] = json.loads(result.stdout.splitlines()[-1])
+        return found
 
     def last_prompt(self) -> str:
         """Return all messages of the last request to the model, as JSON text."""
