@@ -340,3 +340,21 @@ def test_only_a_newest_state_that_is_old_is_warned_about(laptop: Machine, deskto
     assert "captured 2026-11-12" in str(old.warnings) and "9 days ago" in str(old.warnings)
     chosen = desktop.restore_from("ada", tmp_path / "chosen", "one", at="0")
     assert [each for each in chosen.warnings if "newest" in each] == []
+
+
+def test_an_arrival_that_was_stopped_writes_in_an_epoch_of_its_own(
+    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(writer_epochs, "raise_epoch_everywhere", stop)
+        take(desktop, laptop, tmp_path)
+    desktop.agent = manage_agents.load_agent(desktop.context, laptop.agent.id)
+    desktop.workspace = desktop.agent.workspace
+    change(desktop, "Written after the arrival was stopped.")
+    assert desktop.push("one").state == "ok"
+    change(laptop, "Written by the machine that wrote before.")
+    outcome = laptop.push("one")
+    assert (outcome.state, outcome.code) == ("fenced", "moved")

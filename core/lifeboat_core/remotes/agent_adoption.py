@@ -166,9 +166,10 @@ def adopt_agent(
     agent, kept = adoption.agent, None
     writer_epochs.check_takeover_consent(context, agent.name, adoption.head, take_over)
     with agent_lock(context, agent.id, KIND):
-        _check_unmoved(context, adoption)
+        epoch = _check_unmoved(context, adoption)
         _renew_device_of_copy(context, adoption)
         if adoption.staged is not None:
+            writer_epochs.begin_in_fetched_history(context, adoption.staged, epoch)
             with defer_interrupt():
                 kept = _exchange(context, agent, adoption.staged)
         reach_crash_point(CrashPoint.ADOPT_SET_ASIDE)
@@ -273,15 +274,16 @@ def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: P
         return {**found, "counts": dict(report.records), "held": report.held}
 
 
-def _check_unmoved(context: Context, adoption: Adoption) -> None:
-    """Check that the remote still has the state that was shown: the user may have taken long to decide. Raises
-    EpochMoved."""
+def _check_unmoved(context: Context, adoption: Adoption) -> int:
+    """Check that the remote still has the state that was shown, and return the epoch in force there: the user may have
+    taken long to decide. Raises EpochMoved."""
     with contextlib.closing(open_remote(context, adoption.remote)) as remote:
         there = remote.agent(adoption.agent.id)
     if there.head is None or there.head.digest != adoption.head.digest:
         raise EpochMoved(
             f"{adoption.remote.name} has a newer sequence now: review the changes again", epoch=there.epoch
         )
+    return there.epoch
 
 
 def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:

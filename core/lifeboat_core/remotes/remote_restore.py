@@ -284,13 +284,14 @@ def _register(context: Context, made: RestorePlan, source: RemoteSource, staged:
 
 
 def place_history(context: Context, source: RemoteSource, staged: Path) -> None:
-    """Put a fetched history in the place of the agent's vault, before the agent is registered.
+    """Put a fetched history in the place of the agent's vault, in a new epoch, before the agent is registered.
 
     An agent without a vault would be a fault; a vault without an agent belongs to no agent yet.
     """
     agent_id, head = source.agent.id, source.agent.head
     context.files.make_folders(context.home.vaults_folder, 0o700)
     registered_agents.set_aside_vault(context, agent_id)
+    writer_epochs.begin_in_fetched_history(context, staged, source.agent.epoch)
     context.files.replace(staged, context.home.vault_folder(agent_id))
     if head is not None:
         with context.vault(agent_id) as vault:

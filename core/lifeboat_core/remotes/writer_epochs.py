@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from lifeboat_alf.common import times
 from lifeboat_alf.errors import LifeboatError
@@ -103,6 +104,17 @@ def raise_epoch_everywhere(context: Context, vault: Vault, machine: str) -> Rais
     return raised
 
 
+def begin_in_fetched_history(context: Context, staged: Path, epoch: int) -> None:
+    """Let a fetched history begin the epoch after the one in force at its remote, before it becomes this machine's own.
+
+    Otherwise, a machine that is interrupted before it raises the epoch at the remotes would write in an epoch that
+    belongs to another machine.
+    """
+    with Vault.open(staged, files=context.files, clock=context.clock) as vault:
+        check_epoch_believable(vault, epoch)
+        vault.enter_epoch(epoch + 1)
+
+
 def has_remote_state(vault: Vault, head: RemoteHead) -> bool:
     """Return whether a state of a remote belongs to this history, also if it was thinned since."""
     row, known = vault.find(head.number), acknowledged_states.load_acknowledged(vault).values()
@@ -126,14 +138,17 @@ def _parted(name: str, head: RemoteHead) -> str:
 
 
 def _enter(vault: Vault, raised: RaisedEpoch) -> None:
-    """Enter the epoch above every epoch that was met anywhere."""
+    """Enter the epoch above every epoch that was met anywhere and every one in which this machine captured."""
     fenced = [
         known.fenced["epoch"]
         for known in acknowledged_states.load_acknowledged(vault).values()
         if known.fenced is not None
     ]
     met = [epoch for epoch in fenced if epoch <= vault.epoch + MOST_EPOCHS]
-    raised.epoch = max(raised.epoch, vault.epoch + 1, *(epoch + 1 for epoch in met))
+    newest = vault.head()
+    is_unused = newest is not None and newest.epoch < vault.epoch
+    own = vault.epoch if is_unused else vault.epoch + 1
+    raised.epoch = max(raised.epoch, own, *(epoch + 1 for epoch in met))
     vault.enter_epoch(raised.epoch)
 
 

@@ -19,13 +19,14 @@ from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, Unknow
 
 TRIES = 8
 LONGEST_CHANGE = 12 * 3600.0
-"""Seconds. A head that was loaded longer ago is not replaced: this machine slept, and another one may have removed the
-files that were written for the new head, because no head had named them for a day."""
+"""Seconds. A head that was loaded longer ago is not replaced: this machine slept, and another one may have removed
+the files that were written for the new head, because no head had named them for a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedHead:
-    """A head as it was read, `loaded_at` in seconds since the boot. `doubt`: why its signature does not count any more, "" if it does."""
+    """A head as it was read, `loaded_at` in seconds since the boot. `doubt`: why its signature does not count any more,
+    "" if it does."""
 
     head: LogHead
     tag: str
@@ -93,7 +94,9 @@ class LogHeads:
         reach_crash_point(CrashPoint.SEALED_HEAD_REPLACED)
         if self.is_outdated(loaded):
             raise HeadMoved(f"the log of the agent was read more than {LONGEST_CHANGE / 3600:.0f} hours ago")
-        return LoadedHead(made, self._files.set_head(made.agent, self._encoded(made), loaded.tag), self._clock.since_boot())
+        return LoadedHead(
+            made, self._files.set_head(made.agent, self._encoded(made), loaded.tag), self._clock.since_boot()
+        )
 
     def change(self, agent_id: str, edit: Callable[[LogHead], LogHead | None]) -> LoadedHead:
         """Replace the head by what `edit` makes of it, again if another machine was faster; None changes nothing.
