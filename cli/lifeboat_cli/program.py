@@ -193,8 +193,9 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
         _say_usage(output, error)
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
-        if error.__cause__ is None and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
-            click.echo("", err=True)  # click ends the line of an interrupted command, but not that of a question
+        from lifeboat_cli.terminal.command_session import end_question_line  # only interrupted commands need it
+
+        end_question_line(error)
         output.note("Stopped. No change was left incomplete.")
         return INTERRUPTED
     except BrokenPipeError:

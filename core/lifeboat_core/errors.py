@@ -121,7 +121,7 @@ class ConfigError(DaemonError):
 
 class BadSetting(ConfigError):
     code = "bad_setting"
-    title = "Invalid value for the setting"
+    title = "Invalid value"
 
 
 class AgentError(DaemonError):

@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
@@ -94,6 +95,23 @@ def test_every_step_can_be_skipped(workspace: Path) -> None:
         assert terminal.ended() == 0
         assert terminal.left.count("Left: ") == 5
     assert run("agents", "list")["agents"] == [] and Context.open().keys().key_id is None
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [("Your choice",), ("Your choice", "Protect Juniper"), ("Your choice", "Protect Juniper", "Protect Rover")],
+)
+def test_ctrl_c_at_a_question_begins_a_new_line(workspace: Path, questions: tuple[str, ...]) -> None:
+    with Terminal("setup") as terminal:
+        for question in questions[:-1]:
+            _say(terminal, question)
+        terminal.wait_for(questions[-1])
+        assert terminal.interrupted() == 130
+    lines = [line for line in click.unstyle(terminal.said).splitlines() if line]
+    assert lines[-2:] == [
+        "Finished steps stay done. To continue: lifeboat setup",
+        "Stopped. No change was left incomplete.",
+    ]
 
 
 def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> None:

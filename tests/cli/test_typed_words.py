@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from rich.console import Console
 
 from lifeboat_cli.terminal.command_session import ask_typed_word
-from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.output import CommandOutput, wrap_question
 from support.cli.cli_client import run
 from support.paths import ROOT
 from support.terminal import Terminal
@@ -65,3 +68,12 @@ def test_a_purge_says_what_was_expected(isolated_home: Path) -> None:
         terminal.wait_for(f"That is not '{word}'. Nothing was changed. Try again.")
         terminal.type("")
         assert terminal.ended() == 130
+
+
+def test_a_long_question_is_wrapped_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Console(file=io.StringIO(), force_terminal=True).file)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = wrap_question("Restore Juniper with its credentials, and make this machine its writer?").split("\n")
+    assert len(lines) == 3 and max(map(len, lines)) <= 32
+    assert " ".join(lines) == "Restore Juniper with its credentials, and make this machine its writer?"

@@ -226,9 +226,9 @@ def test_nothing_is_written_while_the_runtime_runs(context: Context, shelves: Sh
 
 
 @pytest.mark.parametrize("name", ["zeroclaw", "hermes", "codex"])
-def test_a_running_runtime_is_stopped_by_its_own_command_if_it_has_one(context: Context, name: str) -> None:
+def test_a_running_runtime_is_stopped_by_its_own_command_if_it_has_one(isolated_home: Path, name: str) -> None:
     commands = {"zeroclaw": "zeroclaw service stop", "hermes": "hermes gateway stop"}
-    error = make_running_error("a program, process 17", context.adapter(name))
+    error = make_running_error("a program, process 17", Context.open().adapter(name))
     assert error.fix == commands.get(name, "quit the program, then run the same command again")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.docs.example_stories import (
+    EXAMPLE_STORY,
     NOT_RUN,
-    complete_example,
     find_example_reason,
     name_group,
     prepare_examples,
@@ -56,10 +57,9 @@ RUN_EXAMPLES = [command for command in EXAMPLES if find_example_reason(command) 
 def test_the_examples_of_a_group_of_commands_run(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with PageMachine(tmp_path, monkeypatch) as machine:
         prepare_examples(machine)
-        for command in RUN_EXAMPLES:
-            if name_group(command) == group:
-                status, said = machine.run(complete_example(command, machine))
-                assert status == 0, f"{command.place}: $ {command.text}\n{said}"
+        examples = [command for command in RUN_EXAMPLES if name_group(command) == group]
+        for done in run_commands(examples, replace(EXAMPLE_STORY, prepare=lambda machine: None), machine):
+            _check(done, EXAMPLE_STORY)
 
 
 def test_every_example_that_is_not_run_has_a_reason() -> None:
@@ -83,6 +83,12 @@ def test_every_example_that_is_not_run_has_a_reason() -> None:
 )
 def test_a_command_that_is_not_run_has_a_reason(command: ShownCommand) -> None:
     pytest.skip(f"{command.place}: $ {command.text}: {find_reason(command, STORIES[command.page])}")
+
+
+def test_the_story_of_the_examples_names_only_examples() -> None:
+    texts = {command.text for command in EXAMPLES}
+    named = {*EXAMPLE_STORY.before, *EXAMPLE_STORY.dialogs, *EXAMPLE_STORY.servers, *EXAMPLE_STORY.statuses}
+    assert sorted(named - texts) == []
 
 
 @pytest.mark.parametrize("page", sorted(STORIES))

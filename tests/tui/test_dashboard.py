@@ -244,7 +244,7 @@ async def test_the_verdict_is_green_only_if_everything_is_safe(level: str, sign:
         assert said.plain.startswith(f"{sign} last verified") and said.spans[0].style == colour
         shown = text_of(pilot)
         assert ("ada: the only copy is on this machine. To fix it: lifeboat sync ada" in shown) == (level != "safe")
-        assert ("and 1 more gap" in shown) == (level != "safe")
+        assert ("and 1 more step" in shown) == (level != "safe")
 
 
 async def test_a_vault_that_could_not_be_opened_is_never_shown_as_never_captured() -> None:

@@ -326,7 +326,9 @@ def show(session: CommandSession, agent: str, left_out: bool) -> None:
             session.output.line("Everything in the workspace is kept." if left_out else "Nothing is kept yet.")
             return
         with session.output.pager():
-            session.output.table(("kept", "size", "path", "why"), rows, TableFit(shorten=("path",), wrap="why"))
+            session.output.table(
+                ("kept", "size", "path", "why"), rows, TableFit(shorten=("path",), wrap="why", least={"path": 28})
+            )
 
     session.output.document(document, text)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorFinding, DoctorLevel
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.documents.doctor_documents import Examination, Finding
-from lifeboat_core.texts.human_text import count_text
+from lifeboat_core.texts.human_text import count_text, join_names
 
 _ORDER = (DoctorLevel.ERROR, DoctorLevel.WARNING, DoctorLevel.OK)
 """What needs attention comes first."""
@@ -28,8 +28,8 @@ def print_findings(
     def text() -> None:
         shown = [each for each in found if not quiet(each)]
         with output.pager():
-            for one in sorted(shown, key=lambda each: _ORDER.index(each.finding.level)):
-                _print_finding(output, one.finding)
+            for finding in _merge_equal(each.finding for each in shown):
+                _print_finding(output, finding)
             if held := sum(map(quiet, found)):
                 done = f"passed {count_text(held, 'conformance check')}"
                 output.item(_label(DoctorLevel.OK), f"tested with temporary agents: it {done}; --json lists each check")
@@ -38,6 +38,15 @@ def print_findings(
     findings = tuple(Finding(one.check, one.title, **asdict(one.finding)) for one in found)
     output.document(Examination(not broken, findings), text)
     return 1 if broken else 0
+
+
+def _merge_equal(findings: Iterable[DoctorFinding]) -> list[DoctorFinding]:
+    """Return what needs attention first. Findings that say the same of several agents become one line."""
+    subjects: dict[tuple[DoctorLevel, str, str | None], list[str]] = {}
+    for each in findings:
+        subjects.setdefault((each.level, each.result, each.fix), []).append(each.subject)
+    merged = [DoctorFinding(level, join_names(names), result, fix) for (level, result, fix), names in subjects.items()]
+    return sorted(merged, key=lambda each: _ORDER.index(each.level))
 
 
 def _print_finding(output: CommandOutput, finding: DoctorFinding) -> None:

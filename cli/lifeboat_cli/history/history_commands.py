@@ -25,7 +25,7 @@ _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed with anot
 _LIMIT = 20
 """The default number of search results."""
 _COLUMNS = ("sequence", "time", "changes", "size", "verified in", "label, pins")
-_FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",), least={"changes": 24})
+_FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",), least={"changes": 36})
 
 
 @click.command(

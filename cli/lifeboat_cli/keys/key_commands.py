@@ -12,7 +12,7 @@ import click
 
 from lifeboat_cli.keys import key_status_text, passphrase_input
 from lifeboat_cli.terminal import word_screen
-from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, end_question_line, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import DURATION
@@ -138,7 +138,8 @@ def _show_and_prove(session: CommandSession, key: UserKey, *, show: bool, ask: b
             if word_screen.ask_three_words(session.output, key.words()):
                 break
             show = True
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        end_question_line(error)
         session.output.warn(
             f"the key {key.key_id} exists, but its words are not proven; to continue: lifeboat keys init"
         )

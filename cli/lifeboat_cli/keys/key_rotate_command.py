@@ -12,7 +12,7 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.terminal import word_screen
-from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, end_question_line, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.private_text_files import DASH, IN_FILE, OUT_FILE, open_destination, read_private_text
 from lifeboat_core.errors import WordsError
@@ -151,7 +151,8 @@ def _void_unless_in_force(session: CommandSession, new: UserKey) -> Iterator[Non
     """If the command is interrupted, say whether the words, which may be on paper, open anything."""
     try:
         yield
-    except (LifeboatError, click.Abort, KeyboardInterrupt):
+    except (LifeboatError, click.Abort, KeyboardInterrupt) as error:
+        end_question_line(error)
         session.output.warn(_what_the_words_are(session, new))
         raise
 

@@ -16,11 +16,11 @@ from lifeboat_cli.purge import purge_text
 from lifeboat_cli.terminal.command_session import CommandSession, ask_typed_word, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
+from lifeboat_cli.terminal.output import wrap_question
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.texts import misplaced_words
-from lifeboat_core.texts.safe_text import line_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -238,7 +238,9 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
         kind = remote_kinds.find_installed_kind(config.url)
         if kind is not None and kind.waits_for_owner(config):
             question = f"Second token of {config.name} (Enter: wait for its owner)"
-            token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
+            token = click.prompt(
+                wrap_question(question), default="", show_default=False, hide_input=True, err=True
+            ).strip()
             misplaced_words.refuse_in_field("the token", token)
             owners |= {config.name: token} if token else {}
     return owners

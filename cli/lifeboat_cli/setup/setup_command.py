@@ -10,7 +10,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
 from lifeboat_cli.setup.setup_steps import DONE, MISSING
-from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, end_question_line, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.word_screen import has_terminal
 from lifeboat_core.capture.sync_json import list_left_out
@@ -88,7 +88,8 @@ def setup(
         return 0
     try:
         _guide(session)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        end_question_line(error)
         session.output.note("Finished steps stay done. To continue: lifeboat setup")
         raise
     return 0

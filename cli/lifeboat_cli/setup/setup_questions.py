@@ -14,8 +14,8 @@ import click
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_cli.terminal.output import wrap_question
 from lifeboat_core.system_refusals import convert_system_errors
-from lifeboat_core.texts.safe_text import line_text
 from lifeboat_keys.words_in_texts import holds_recovery_words
 
 # Commands ---------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def print_heading(session: CommandSession, text: str) -> None:
 
 def ask_yes_no(question: str, *, default: bool = True) -> bool:
     """Ask a yes-or-no question. An empty answer is the default."""
-    return click.confirm(line_text(question), default=default, err=True)
+    return click.confirm(wrap_question(question), default=default, err=True)
 
 
 def ask_choice(session: CommandSession, question: str, answers: Sequence[str], *, default: str = "1") -> int | None:
@@ -105,7 +105,9 @@ def ask_choice(session: CommandSession, question: str, answers: Sequence[str], *
 def ask_text(question: str, default: str = "", allowed: Sequence[str] = ()) -> str:
     """Ask for a line. With `allowed`, it must be one of these or the default."""
     while True:
-        given = str(click.prompt(line_text(question), default=default, show_default=bool(default), err=True)).strip()
+        given = str(
+            click.prompt(wrap_question(question), default=default, show_default=bool(default), err=True)
+        ).strip()
         if _is_misplaced(given):
             continue
         if not allowed or given in allowed or given == default:
@@ -116,7 +118,7 @@ def ask_secret(question: str) -> str:
     """Ask for a line without echo. Return "" for an empty one."""
     while True:
         given = str(
-            click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True)
+            click.prompt(wrap_question(question), default="", show_default=False, hide_input=True, err=True)
         ).strip()
         if not _is_misplaced(given):
             return given

@@ -16,14 +16,14 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.terminal.command_again import write_command_again
-from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.output import CommandOutput, wrap_question
 from lifeboat_core.agents.locks import LockPatience
 from lifeboat_core.errors import HomeError, RestoreError
 from lifeboat_core.home import crash_recovery
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_core.texts.safe_text import line_text, name_text
+from lifeboat_core.texts.safe_text import name_text
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -101,7 +101,7 @@ def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) 
     `otherwise` as its message, if no user can be asked."""
     if not can_ask(session):
         raise RestoreError.CONSENT_NEEDED(otherwise).with_again("--yes")
-    click.confirm(line_text(question), abort=True, err=True)
+    click.confirm(wrap_question(question), abort=True, err=True)
 
 
 def ask_typed_word(output: CommandOutput, word: str, question: str = "", *, ignores_case: bool = False) -> None:
@@ -111,15 +111,25 @@ def ask_typed_word(output: CommandOutput, word: str, question: str = "", *, igno
     The typed text is not repeated: it may be the secret that the user wants to purge.
     """
     expected = name_text(word)
-    prompt = f"{question} Type '{expected}' to continue (Enter stops)".lstrip()
+    prompt = f"Type '{expected}' to continue (Enter stops)"
+    if question:
+        output.note(question)
     for tries_left in (2, 1, 0):
-        typed = click.prompt(line_text(prompt), default="", show_default=False, err=True).strip()
+        typed = click.prompt(wrap_question(prompt), default="", show_default=False, err=True).strip()
         if typed == word or (ignores_case and typed.casefold() == word.casefold()):
             return
         if typed:
             output.note(f"That is not '{expected}'. Nothing was changed.{' Try again.' if tries_left else ''}")
         if not typed or not tries_left:
             raise click.Abort
+
+
+def end_question_line(error: BaseException) -> None:
+    """End the line of a question that Ctrl-C or Ctrl-D interrupted, once. click ends the line of an interrupted
+    command, but not that of a question."""
+    if error.__cause__ is None and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
+        click.echo("", err=True)
+        error.__cause__ = error.__context__
 
 
 @contextmanager

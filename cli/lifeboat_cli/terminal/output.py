@@ -24,6 +24,7 @@ listener: Callable[[StepProgress], None] | None = None
 """Receives the progress of this process's command instead of a terminal; set by a command server."""
 _BETWEEN_FIGURES = 0.2
 """Seconds."""
+_ANSWERS = len(" [Y/n]: ")
 
 
 class _PatientConsole(Console):
@@ -148,6 +149,13 @@ def _write(document: bytes, *, at_once: bool = False) -> None:
             sys.stdout.flush()
     except BrokenPipeError:
         raise ReaderGone from None
+
+
+def wrap_question(text: str) -> str:
+    """Return a question, escaped, and on a terminal wrapped between words, with room for the answers that click adds.
+    click would leave the wrapping to the terminal, which breaks words."""
+    width = _width(_PatientConsole(file=sys.stderr))
+    return "\n".join(wrap_sentence(line_text(text), None if width is None else width - _ANSWERS))
 
 
 def _width(console: Console) -> int | None:

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from lifeboat_daemon.service import daemon_lifecycle
 from support import preloaded
 from support.adapters import openclaw_workspaces, zeroclaw_installs
 from support.cli.cli_client import run
+from support.daemon.fake_systemctl import FakeSystemctl
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.hosted_service import HostedServiceFake, hosted_service
 from support.patience import patience
@@ -115,6 +117,12 @@ class PageMachine:
 
     def remove_variable(self, name: str) -> None:
         self._patch.delenv(name)
+
+    def use_service_manager(self) -> None:
+        """Use a substitute for systemd, which records what the service is."""
+        manager = FakeSystemctl(self._folder / "systemd")
+        manager.starts(*daemon_lifecycle.COMMAND)
+        self._patch.setenv("PATH", f"{manager.folder}:{os.environ['PATH']}")
 
     def start_endpoint(self) -> RunningEndpoint:
         """Start an endpoint on another machine, once; its join line is in `join`."""

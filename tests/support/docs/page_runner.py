@@ -35,7 +35,7 @@ def run_commands(commands: list[ShownCommand], story: PageStory, machine: PageMa
 def _run_command(command: ShownCommand, story: PageStory, machine: PageMachine) -> CommandRun:
     if command.text in story.before:
         story.before[command.text](machine)
-    typed = machine.relocate(command.text)
+    typed = story.complete(machine.relocate(command.text), machine)
     for name, find in story.names.items():
         typed = typed.replace(name, find(machine)) if name in typed else typed
     status = 0

@@ -48,11 +48,12 @@ class PageStory:
     """Commands that run until the page ends, and what they print once they have started."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     """Exit statuses other than 0."""
+    complete: Callable[[str, PageMachine], str] = lambda text, machine: text
+    """Makes a command of the page one that can run again and again."""
     not_run: Mapping[str, str] = field(default_factory=dict)
     """Beginnings of commands that are not run, with the reason."""
 
 
-_SERVICE = "changes the service manager of the machine; tests/daemon runs it with a substitute"
 _ROOT = "installs system packages"
 _PACKAGE = "needs a built package; tests/package installs it in a clean root"
 _ELSEWHERE = "needs another program or a service of another machine"
@@ -62,7 +63,7 @@ _SCALE = "needs PostgreSQL and an object store; tests/scale runs such an endpoin
 # Events beside the page -------------------------------------------------------------------------------------------
 
 
-def _in_order(*steps: Step) -> Step:
+def in_order(*steps: Step) -> Step:
     def run_steps(machine: PageMachine) -> None:
         for step in steps:
             step(machine)
@@ -121,7 +122,7 @@ def _set_data(folder: str) -> Step:
     return lambda machine: machine.set_variable("LIFEBOAT_ENDPOINT_DATA", machine.relocate(folder))
 
 
-def _make_endpoint(machine: PageMachine) -> None:
+def make_endpoint(machine: PageMachine) -> None:
     """An endpoint with one tenant, which does not run."""
     run("endpoint", "tenant", "add", "home", "--data", machine.relocate("/srv/lifeboat"))
 
@@ -148,7 +149,7 @@ def _write_join_line(machine: PageMachine) -> None:
 def _write_passphrase(machine: PageMachine) -> None:
     file = machine.home / ".config" / "lifeboat-passphrase"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(_PASSPHRASE)
+    file.write_text(PASSPHRASE)
     file.chmod(0o600)
 
 
@@ -181,21 +182,21 @@ def _take_over_this_machine(machine: PageMachine) -> str:
     return f"--take-over {platform.node()}"
 
 
-def _type_join_line(terminal: Terminal, machine: PageMachine) -> None:
+def type_join_line(terminal: Terminal, machine: PageMachine) -> None:
     terminal.wait_for(r"(?i)join line")
     terminal.type(machine.join)
 
 
-def _confirm_kit(terminal: Terminal, machine: PageMachine) -> None:
+def confirm_kit(terminal: Terminal, machine: PageMachine) -> None:
     """Type the name of the lost machine, which has the name of the machine that runs the test."""
     terminal.wait_for(r"Type '([^']+)' to continue")
     terminal.type(platform.node())
 
 
-_PASSPHRASE = "a boat under the bridge"
+PASSPHRASE = "a boat under the bridge"
 _LOCAL = "127.0.0.1:0"
-_SERVE = r"lifeboat\+https://\S+"
-_QUIT = press_keys((r"Juniper", "q"))
+SERVE = r"lifeboat\+https://\S+"
+QUIT = press_keys((r"Juniper", "q"))
 
 
 # Pages ------------------------------------------------------------------------------------------------------------
@@ -219,22 +220,22 @@ def _make_hermes(machine: PageMachine) -> None:
 STORIES: dict[str, PageStory] = {
     "README.md": PageStory(
         prepare=PageMachine.make_small_workspace,
-        before={"lifeboat setup --kit kit.txt": _in_order(PageMachine.move_to_new_machine, PageMachine.bring_files)},
+        before={"lifeboat setup --kit kit.txt": in_order(PageMachine.move_to_new_machine, PageMachine.bring_files)},
         names={"0.0.0.0:8484": lambda machine: _LOCAL},
         dialogs={
-            "lifeboat remote add home-server": _type_join_line,
+            "lifeboat remote add home-server": type_join_line,
             "lifeboat keys init": write_down_words,
-            "lifeboat setup --kit kit.txt": _confirm_kit,
+            "lifeboat setup --kit kit.txt": confirm_kit,
             "lifeboat purge Juniper": purge_text("tulips", endpoints=1),
         },
-        servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 0.0.0.0:8484": _SERVE},
+        servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 0.0.0.0:8484": SERVE},
         not_run={"pipx install .": _PACKAGE},
     ),
     "docs/adapters.md": PageStory(
         prepare=PageMachine.protect_whole_agent,
     ),
     "docs/at-rest.md": PageStory(
-        prepare=_make_endpoint,
+        prepare=make_endpoint,
         not_run={
             "pipx inject": _PACKAGE,
             "bao write": _ELSEWHERE,
@@ -249,14 +250,14 @@ STORIES: dict[str, PageStory] = {
     "docs/captures.md": PageStory(prepare=_receive_unsigned_archive, names={"CODE": _seen_code}),
     "docs/dashboard.md": PageStory(
         dialogs={
-            "lifeboat": _QUIT,
-            "lifeboat tui timeline Juniper": _QUIT,
-            "lifeboat tui --readonly": _QUIT,
+            "lifeboat": QUIT,
+            "lifeboat tui timeline Juniper": QUIT,
+            "lifeboat tui --readonly": QUIT,
             "lifeboat tui --demo": press_keys((r"ada", "q")),
         }
     ),
     "docs/endpoint-operating.md": PageStory(
-        prepare=_in_order(_make_endpoint, _set_data("/srv/lifeboat")),
+        prepare=in_order(make_endpoint, _set_data("/srv/lifeboat")),
         names={
             "k7m2p9qa": lambda machine: str(run("endpoint", "token", "list", "home")["tokens"][-1]["id"]),
             "1200": lambda machine: "3",
@@ -278,7 +279,7 @@ STORIES: dict[str, PageStory] = {
     ),
     "docs/endpoint.md": PageStory(
         names={"endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}"},
-        servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
+        servers={"lifeboat endpoint serve --data /srv/lifeboat": SERVE},
     ),
     "docs/folder-profiles.md": PageStory(prepare=_write_notes),
     "docs/from-alf.md": PageStory(
@@ -291,29 +292,29 @@ STORIES: dict[str, PageStory] = {
         prepare=lambda machine: machine.protect_juniper(sequences=3), names={"ID": _a_memory}
     ),
     "docs/guides/leaked-secret.md": PageStory(
-        prepare=_in_order(PageMachine.protect_juniper, _write("secret.txt", "Ben likes tulips")),
+        prepare=in_order(PageMachine.protect_juniper, _write("secret.txt", "Ben likes tulips")),
         names={"ID": _last_receipt},
     ),
     "docs/guides/lost-laptop.md": PageStory(
-        prepare=_in_order(PageMachine.protect_juniper, add_home_server),
+        prepare=in_order(PageMachine.protect_juniper, add_home_server),
         before={
-            "lifeboat setup --kit kit.txt": _in_order(PageMachine.move_to_new_machine, PageMachine.bring_files),
+            "lifeboat setup --kit kit.txt": in_order(PageMachine.move_to_new_machine, PageMachine.bring_files),
             "lifeboat keys recover": PageMachine.move_to_new_machine,
         },
         names={"--take-over laptop": _take_over_this_machine},
         dialogs={
             "lifeboat keys init": write_down_words,
-            "lifeboat setup --kit kit.txt": _confirm_kit,
+            "lifeboat setup --kit kit.txt": confirm_kit,
             "lifeboat keys recover": type_all_words,
-            "lifeboat remote add home-server": _type_join_line,
+            "lifeboat remote add home-server": type_join_line,
         },
         not_run={"lifeboat keys rotate": "replaces the key; tests/cli/test_cli_key_rotation.py runs each form"},
     ),
     "docs/guides/nas.md": PageStory(
         prepare=PageMachine.protect_juniper,
         names={"endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}"},
-        dialogs={"lifeboat remote add nas-endpoint": _type_join_line},
-        servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
+        dialogs={"lifeboat remote add nas-endpoint": type_join_line},
+        servers={"lifeboat endpoint serve --data /srv/lifeboat": SERVE},
     ),
     "docs/guides/codex.md": PageStory(prepare=_make_codex),
     "docs/guides/claude-code.md": PageStory(prepare=_make_claude_code),
@@ -326,6 +327,7 @@ STORIES: dict[str, PageStory] = {
     "docs/guides/zeroclaw.md": PageStory(prepare=PageMachine.make_zeroclaw_install),
     "docs/history.md": PageStory(prepare=lambda machine: machine.protect_juniper(sequences=13)),
     "docs/installing.md": PageStory(
+        prepare=in_order(PageMachine.protect_juniper, PageMachine.use_service_manager),
         not_run={
             "sudo apt": _ROOT,
             "pipx install": _PACKAGE,
@@ -334,8 +336,7 @@ STORIES: dict[str, PageStory] = {
             "~/lifeboat/bin/pip": _PACKAGE,
             "brew": _ELSEWHERE,
             "podman": _ELSEWHERE,
-            "lifeboat service": _SERVICE,
-        }
+        },
     ),
     "docs/interchange.md": PageStory(
         before={"lifeboat alf convert memory.aimem.json --to alf -o juniper.alf": receive_memory_files},
@@ -351,13 +352,13 @@ STORIES: dict[str, PageStory] = {
             "lifeboat keys init --words-to ~/words --no-prove": lambda machine: machine.set_variable(
                 "LIFEBOAT_HOME", str(machine.home / "without-desktop")
             ),
-            "lifeboat keys recover": _in_order(_leave_second_home, _export, _lose_machine, PageMachine.bring_files),
+            "lifeboat keys recover": in_order(_leave_second_home, _export, _lose_machine, PageMachine.bring_files),
         },
         dialogs={
             "lifeboat keys init": write_down_words,
             "lifeboat keys prove": prove_words,
             "lifeboat keys export-kit --encrypt --with-access -o kit.age": type_answers(
-                (r"(?i)passphrase[^\n]*: ", _PASSPHRASE), (r"(?i)repeat[^\n]*: ", _PASSPHRASE)
+                (r"(?i)passphrase[^\n]*: ", PASSPHRASE), (r"(?i)repeat[^\n]*: ", PASSPHRASE)
             ),
             "lifeboat keys recover": type_all_words,
         },
@@ -379,14 +380,14 @@ STORIES: dict[str, PageStory] = {
         dialogs={"lifeboat purge juniper": purge_text("Ben likes tulips")},
     ),
     "docs/receipts.md": PageStory(
-        prepare=_in_order(
+        prepare=in_order(
             PageMachine.protect_juniper, lambda machine: run("purge", "Juniper", "--text", "tulips", "--yes") and None
         ),
         names={"ID": _last_receipt},
         not_run={"lifeboat receipts confirm": "needs a purge that waits; tests/cli/test_cli_receipts.py has one"},
     ),
     "docs/remotes.md": PageStory(
-        prepare=_in_order(PageMachine.protect_juniper, _write_join_line),
+        prepare=in_order(PageMachine.protect_juniper, _write_join_line),
         before={"lifeboat keys recover": _lose_machine},
         names={
             "stick file:///media/ada": lambda machine: "stick file:///media",
@@ -395,18 +396,18 @@ STORIES: dict[str, PageStory] = {
         },
         dialogs={
             "lifeboat keys recover": type_all_words,
-            "lifeboat remote add home": _type_join_line,
+            "lifeboat remote add home": type_join_line,
         },
         not_run={"lifeboat remote add home https:": "needs an endpoint with a public certificate"},
     ),
     "docs/service.md": PageStory(
-        before={"lifeboat daemon status": lambda machine: run("daemon", "start") and None},
+        prepare=in_order(PageMachine.protect_juniper, PageMachine.use_service_manager),
         dialogs={
             "lifeboat daemon log --follow": interrupt_after(r"\n"),
             "lifeboat log --follow": interrupt_after(r"\n"),
         },
         statuses={"lifeboat daemon log --follow": 130, "lifeboat log --follow": 130},
-        not_run={"lifeboat service": _SERVICE, "systemctl": _SERVICE},
+        not_run={"systemctl": "changes the unit of the service manager"},
     ),
     "docs/settings.md": PageStory(prepare=_write("address.txt", "https://ping.example.com/abc\n")),
     "docs/setup.md": PageStory(
@@ -422,8 +423,8 @@ STORIES: dict[str, PageStory] = {
             "lifeboat keys init": write_down_words,
             "lifeboat keys recover": type_all_words,
             "lifeboat purge Juniper --workspace": purge_text("X4471290", endpoints=1),
-            "lifeboat remote add home-server": _type_join_line,
+            "lifeboat remote add home-server": type_join_line,
         },
-        servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 127.0.0.1:8484": _SERVE},
+        servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 127.0.0.1:8484": SERVE},
     ),
 }

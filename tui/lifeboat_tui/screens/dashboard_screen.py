@@ -159,7 +159,7 @@ press.
             Content.assemble((self.glyphs.sign(shown), _style(kind)), f" {make_plain(status.verdict)}{key}{stale}")
         ]
         if gaps and level == SafetyLevel.INCOMPLETE:
-            more = f" (and {count_text(len(gaps) - 1, 'more gap')}: lifeboat status)" if len(gaps) > 1 else ""
+            more = f" (and {count_text(len(gaps) - 1, 'more step')}: lifeboat status)" if len(gaps) > 1 else ""
             said = make_plain(f"{gaps[0].text} To fix it: {gaps[0].fix}{more}")
             lines.append(Content.styled(f"  {said}", "$text-warning not bold"))
         return Content("\n").join(lines)

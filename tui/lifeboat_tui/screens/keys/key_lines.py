@@ -39,9 +39,10 @@ def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
         if status.proven_at
         else f"{glyphs.sign('warning')} Recovery words never proven. Press w to show them, p to prove them"
     )
+    says_more = status.note and (status.store != "file" or status.state != "ok")
     return [
         f"{glyphs.state(status.state)}  your key {status.key_id}",
-        f"Stored in {PLACES.get(status.store, status.store)}{f' ({status.note})' if status.note else ''}",
+        f"Stored in {PLACES.get(status.store, status.store)}{f' ({status.note})' if says_more else ''}",
         proven,
         *(f"{glyphs.sign('warning')} {problem}" for problem in status.problems),
     ]
