@@ -103,9 +103,9 @@ class HomeError(DaemonError):
     fix = "lifeboat doctor"
 
     RELATIVE_PATH = ErrorCode("relative_path", "An environment variable is not an absolute path", exit_status=3)
-    ABSENT = ErrorCode("home_absent", "There is no Lifeboat home here", fix="lifeboat setup")
-    UNSAFE = ErrorCode("home_unsafe", "The home of Lifeboat is not safe", exit_status=3)
-    NEWER = ErrorCode("home_newer", "The home was made by a newer release", fix="pipx upgrade agent-lifeboat")
+    ABSENT = ErrorCode("home_absent", "The home of Lifeboat does not exist", fix="lifeboat setup")
+    UNSAFE = ErrorCode("home_unsafe", "The home of Lifeboat is not safe to use", exit_status=3)
+    NEWER = ErrorCode("home_newer", "A newer release of Lifeboat created the home", fix="pipx upgrade agent-lifeboat")
 
 
 class ConfigError(DaemonError):
@@ -181,7 +181,7 @@ class NotRunning(ServiceError):
 
 class OtherRelease(ServiceError):
     code = "other_release"
-    title = "The daemon runs another release"
+    title = "The daemon runs a different release of Lifeboat"
     fix = "lifeboat daemon restart"
 
 
@@ -193,14 +193,14 @@ class NotAllowed(ServiceError):
 
 class BadRequest(ServiceError):
     code = "bad_request"
-    title = "The service does not understand the request"
+    title = "The daemon does not understand the request"
 
 
 class WorkerFailed(ServiceError):
     """The worker was killed or crashed. What it had committed stays, what it had not is as if never begun."""
 
     code = "worker_failed"
-    title = "The work ended before it was complete"
+    title = "A worker ended before its task was complete"
     fix = "lifeboat doctor"
     retryable = True
 
@@ -209,14 +209,14 @@ class CommandLost(ServiceError):
     """The process that ran a command for another program was killed. A command that was at work finishes by itself."""
 
     code = "command_lost"
-    title = "It is unknown whether the command was carried out"
+    title = "The command may or may not have been carried out"
     fix = "lifeboat status"
     retryable = True
 
 
 class Cancelled(ServiceError):
     code = "cancelled"
-    title = "The work was cancelled"
+    title = "The task was cancelled"
     fix = None
     retryable = True
 
@@ -298,20 +298,20 @@ class ReplicationError(DaemonError):
 
 class OtherVault(ReplicationError):
     code = "other_vault"
-    title = "Another vault answers at this address"
+    title = "A different remote answers at this address"
     fix = "lifeboat remote list"
 
 
 class MovedElsewhere(ReplicationError):
     code = "moved_elsewhere"
-    title = "The agent lives on another machine"
+    title = "Another machine writes this agent now"
     fix = "lifeboat agents adopt AGENT"
 
 
 class RecordError(DaemonError):
     code = "record"
 
-    UNKNOWN_KIND = ErrorCode("unknown_kind", "Unknown type or status", fix="lifeboat records list AGENT")
+    UNKNOWN_KIND = ErrorCode("unknown_kind", "Unknown memory type or status", fix="lifeboat records list AGENT")
 
 
 class UnknownRecord(RecordError):
@@ -332,7 +332,9 @@ class RestoreError(DaemonError):
     UNSIGNED_STATE = ErrorCode(
         "unsigned", "The state is not signed", fix="lifeboat restore AGENT --accept-unsigned", exit_status=3
     )
-    TARGET_CHANGED = ErrorCode("target_changed", "A file changed in the meantime", retryable=True, exit_status=3)
+    TARGET_CHANGED = ErrorCode(
+        "target_changed", "A file changed after Lifeboat had planned the restore", retryable=True, exit_status=3
+    )
     NAMES_DO_NOT_FIT = ErrorCode(
         "names_do_not_fit",
         "The target file system cannot store some of the names",
@@ -363,9 +365,12 @@ class ExchangeError(DaemonError):
     code = "exchange"
     title = "The conversion failed"
 
-    MISLEADING_NAME = ErrorCode("misleading_name", "The file name contradicts the content", exit_status=3)
+    MISLEADING_NAME = ErrorCode("misleading_name", "The file name does not match the content", exit_status=3)
     OPTION_REFUSED = ErrorCode(
-        "option_refused", "This option does not fit the conversion", fix="lifeboat alf convert --help", exit_status=3
+        "option_refused",
+        "This option does not apply to this conversion",
+        fix="lifeboat alf convert --help",
+        exit_status=3,
     )
     FILE_EXISTS = ErrorCode("file_exists", "The file exists already", exit_status=3)
     WOULD_LOSE = ErrorCode(
@@ -375,24 +380,27 @@ class ExchangeError(DaemonError):
         exit_status=3,
     )
     HOSTED_HISTORY = ErrorCode(
-        "hosted_history", "The service did not provide the history", fix="lifeboat setup --from-alf", retryable=True
+        "hosted_history",
+        "The hosted ALF service did not provide the history",
+        fix="lifeboat setup --from-alf",
+        retryable=True,
     )
     NOTHING_TO_EXPORT = ErrorCode("nothing_to_export", "There is nothing to export")
 
 
 class NoAlfClient(ExchangeError):
     code = "no_alf_client"
-    title = "The files of the reference client cannot be read"
+    title = "The files of the ALF reference client cannot be read"
     fix = "lifeboat setup"
 
 
 class WordsError(DaemonError):
     code = "words"
-    title = "The recovery words were not shown or proven"
+    title = "The recovery words were neither shown nor confirmed"
     fix = "lifeboat keys prove"
 
     WORDS_MISPLACED = ErrorCode(
         "words_misplaced", "Recovery words are not allowed here", fix="lifeboat keys recover", exit_status=3
     )
-    NOBODY_TO_ASK = ErrorCode("nobody_to_ask", "This needs a terminal", exit_status=3)
-    WORDS_NOT_PROVEN = ErrorCode("words_not_proven", "The recovery words were not proven")
+    NOBODY_TO_ASK = ErrorCode("nobody_to_ask", "This command needs a terminal", exit_status=3)
+    WORDS_NOT_PROVEN = ErrorCode("words_not_proven", "The recovery words were not confirmed")

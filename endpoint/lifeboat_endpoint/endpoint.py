@@ -174,7 +174,7 @@ class Endpoint:
         """
         with contextlib.suppress(errors.UnknownTenant):
             self.control.tenant(name)
-            raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is already the name of a tenant")
+            raise errors.EndpointError.TENANT_EXISTS(f"another tenant already has the name {name!r}")
         if key_source is not None:
             key_source_registry.make_key(key_source, outside=self.folder)
         tenant_id = ids.make_id(times.to_text(self.clock.now()))
@@ -233,7 +233,7 @@ class Endpoint:
 
     def _opened(self, tenant: Tenant) -> TenantSpace:
         if tenant.state != "active":
-            raise errors.UnknownTenant(f"{tenant.id!r} is being removed")
+            raise errors.UnknownTenant(f"the tenant {tenant.id!r} is being removed")
         return TenantSpace(
             self.engine.tenant(tenant.id, self.clock.now()),
             tenant.id,
@@ -303,8 +303,8 @@ class Endpoint:
         try:
             return EndpointKey.of_document(json_codec.decode_object(document, entry=SIGNING))
         except LifeboatError:
-            told = f"what {source.spec} unwrapped is not the key that signs receipts"
-        raise errors.VaultDamaged(told, fix="check that the key source is the one that this endpoint has used")
+            told = f"the key source {source.spec} did not unwrap the key that signs receipts"
+        raise errors.VaultDamaged(told, fix="check that this endpoint has always used this key source")
 
     @property
     def key_source(self) -> str:
@@ -351,7 +351,7 @@ class Endpoint:
 def _checked_id(tenant_id: str) -> str:
     """Return the id if it is a UUID, since it becomes the name of a folder. Raises UnknownTenant."""
     if not ids.is_uuid(tenant_id):
-        raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+        raise errors.UnknownTenant(f"{tenant_id!r} is not a valid tenant id")
     return tenant_id
 
 
@@ -359,11 +359,11 @@ def limits_of(found: EndpointConfig) -> EndpointLimits:
     """Return the limits that endpoint.json sets. Raises EndpointSettings for an unknown limit or a bad value."""
     unknown = found.limits.keys() - {field.name for field in fields(EndpointLimits)}
     if unknown:
-        raise errors.EndpointSettings(f"{FILE}: unknown limit {', '.join(sorted(unknown))}")
+        raise errors.EndpointSettings(f"{FILE}: unknown limits: {', '.join(sorted(unknown))}")
     try:
         return msgspec.convert(found.limits, EndpointLimits)
     except (msgspec.ValidationError, ValueError) as error:
-        raise errors.EndpointSettings(f"{FILE}: limits: {error}") from None
+        raise errors.EndpointSettings(f"{FILE}: the limits are invalid: {error}") from None
 
 
 def _fresh(key_source: str | None, key_scope: str, clock: Clock) -> EndpointConfig:
@@ -392,7 +392,7 @@ def _check_empty(folder: Path, files: FileOperations) -> None:
     foreign = sorted(name for name in names if not name.startswith(_BEGUN) and name not in (TENANTS, LOCK, _OF_A_DISK))
     if foreign:
         raise errors.EndpointError.UNSAFE(
-            f"{folder} contains {foreign[0]}, which is not a file of an endpoint: give an empty or new folder"
+            f"{folder} contains {foreign[0]}, which is not a file of an endpoint; give an empty or new folder"
         )
     files.set_mode(folder, 0o700)
 
@@ -405,7 +405,7 @@ def _check_safe(folder: Path, files: FileOperations) -> None:
     if os.name != "posix":
         return
     if found.st_uid != os.geteuid():
-        raise errors.EndpointError.UNSAFE(f"{folder} belongs to another user: run the command as that user")
+        raise errors.EndpointError.UNSAFE(f"{folder} belongs to another user; run the command as that user")
     if found.st_mode & _WRITABLE_BY_OTHERS:
         raise errors.EndpointError.UNSAFE(f"other users can write to {folder}", fix=f"chmod 700 {folder}")
 
@@ -416,7 +416,7 @@ def _making(folder: Path) -> Iterator[None]:
         with filelock.FileLock(folder / LOCK, mode=0o600, timeout=_WAIT):
             yield
     except filelock.Timeout:
-        raise errors.EndpointError(f"{folder}: another process is creating an endpoint there") from None
+        raise errors.EndpointError(f"{folder}: another process is creating an endpoint in this folder") from None
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ class SizeCap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if any(cap is not None and cap <= 0 for cap in (self.agent, self.tenant)):
-            raise ValueError("a size cap must be larger than 0")
+            raise ValueError("a value in size_cap must be larger than 0")
 
 
 class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +40,7 @@ class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.days < 1 or self.rows < 1:
-            raise ValueError("at least one day and one row of the audit must be kept")
+            raise ValueError("the audit must be kept for at least one day and one row")
 
 
 class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,11 +82,11 @@ class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     def __post_init__(self) -> None:
         if not 0 <= self.inline_bytes <= 1 << 20:
-            raise ValueError("inline_bytes must be 0 to 1048576")
+            raise ValueError("inline_bytes must be from 0 to 1048576")
         if self.loose_days < 2:
             raise ValueError("loose_days must be at least 2")
         if not 4 <= self.connections <= 1000:
-            raise ValueError("connections must be 4 to 1000")
+            raise ValueError("connections must be from 4 to 1000")
 
 
 class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +106,7 @@ class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         others = (self.apply_purge, self.look_after, self.sweep, self.finish_removals, self.trim_audit)
         if not all(0 < hours <= _LONGEST_WAIT for hours in others) or not 0 <= self.verify <= 4 * _LONGEST_WAIT:
-            raise ValueError(f"the intervals of workers must be 1 to {_LONGEST_WAIT} hours")
+            raise ValueError(f"the intervals in work_hours must be from 1 to {_LONGEST_WAIT} hours")
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -136,11 +136,11 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     def __post_init__(self) -> None:
         times.parse_time(self.created_at)
         if self.key_scope not in ("tenant", "agent"):
-            raise ValueError("key_scope must be tenant or agent")
+            raise ValueError("key_scope must be `tenant` or `agent`")
         if self.large_file_versions < 1:
-            raise ValueError("at least one version of a large file must be kept")
+            raise ValueError("the endpoint must keep at least one version of each large file")
         if not 0 <= self.purge_hours <= _LONGEST_WAIT:
-            raise ValueError(f"the waiting time of a purge must be 0 to {_LONGEST_WAIT} hours")
+            raise ValueError(f"the waiting time of a purge must be from 0 to {_LONGEST_WAIT} hours")
 
 
 def read_config(folder: Path, files: FileOperations, *, fix: str | None = None) -> EndpointConfig:
@@ -159,10 +159,10 @@ def decode_config(data: bytes) -> EndpointConfig:
     except LifeboatError as error:
         raise errors.EndpointSettings(error.message) from None
     if found.get("kind") != KIND:
-        raise errors.NoEndpoint(f"{FILE} does not belong to an endpoint")
+        raise errors.NoEndpoint(f"{FILE} is not the configuration of an endpoint")
     version = found.get("version")
     if isinstance(version, int) and version > VERSION:
-        raise errors.EndpointNewer(f"{FILE} has version {version}, this release supports {VERSION}")
+        raise errors.EndpointNewer(f"{FILE} has version {version}, but this release supports version {VERSION}")
     try:
         return msgspec.convert(found, EndpointConfig)
     except (msgspec.ValidationError, ValueError) as error:

@@ -37,7 +37,7 @@ class KeysError(LifeboatError):
         "no_passphrase",
         "No passphrase was given to encrypt the key",
         meaning="a key must be encrypted, and no usable passphrase was given",
-        fix="set LIFEBOAT_PASSPHRASE_FILE to a private file that holds it",
+        fix="set LIFEBOAT_PASSPHRASE_FILE to a private file that contains the passphrase",
     )
     WORDS_AS_PASSPHRASE = ErrorCode(
         "words_as_passphrase",
@@ -55,13 +55,13 @@ class KeysError(LifeboatError):
     )
     CANNOT_HOLD = ErrorCode(
         "cannot_hold",
-        "The key cannot be kept unlocked here",
+        "This machine cannot keep the key unlocked",
         meaning="this system or this store cannot keep a key unlocked",
-        fix="set LIFEBOAT_PASSPHRASE_FILE to a private file that holds the passphrase",
+        fix="set LIFEBOAT_PASSPHRASE_FILE to a private file that contains the passphrase",
     )
     EXISTS = ErrorCode(
         "key_exists",
-        "There is a key already, and keys are never overwritten",
+        "This home already has a key, and Lifeboat never overwrites keys",
         meaning="a key would be overwritten",
         exit_status=3,
     )
@@ -73,14 +73,14 @@ class KeysError(LifeboatError):
     )
     NOT_A_KIT = ErrorCode(
         "not_a_kit",
-        "This is not a recovery kit",
+        "This file is not a recovery kit",
         meaning="a file that is not a recovery kit, or contains the words of another key than the one that "
         "the page states",
         fix="type the words of the page yourself: lifeboat keys recover",
     )
     UNKNOWN_MACHINE = ErrorCode(
         "unknown_machine",
-        "Not exactly one machine has this name",
+        "No machine, or more than one machine, has this name",
         meaning="no machine, or more than one, has this name",
         fix="lifeboat keys status",
     )
@@ -94,7 +94,7 @@ class NoKey(KeysError):
         "key_passphrase",
         "The passphrase does not open your key",
         meaning="the passphrase is not the one that encrypts the key",
-        fix="try again, or give it a new one with your words: lifeboat keys recover",
+        fix="try again, or set a new passphrase with your 24 words: lifeboat keys recover",
     )
     KEYRING_AWAY = ErrorCode(
         "keyring_away",
@@ -112,8 +112,8 @@ class NoKey(KeysError):
     )
     COMMAND_FAILED = ErrorCode(
         "key_command",
-        "key_command printed no key",
-        meaning="key_command printed no key",
+        "key_command did not print a key",
+        meaning="key_command did not print a key",
         fix="lifeboat config get key_command",
     )
 
@@ -132,20 +132,20 @@ class KeyringLocked(NoKey):
 
 class KdfOutOfBounds(KeysError):
     code = "kdf_out_of_bounds"
-    title = "The wrapped key asks for an unreasonable amount of work"
+    title = "Opening the key file would take an unreasonable amount of computing"
     fix = "lifeboat keys recover"
     exit_status = 3
 
 
 class WrappedChanged(KeysError):
     code = "wrapped_changed"
-    title = "The file of the wrapped key was changed"
+    title = "The file with the encrypted key was changed"
     fix = "lifeboat keys recover"
 
 
 class UnknownWrapping(KeysError):
     code = "unknown_wrapping"
-    title = "The key file has an unknown form"
+    title = "The key file has an unknown format"
     fix = "lifeboat keys recover"
     exit_status = 3
 
@@ -157,7 +157,7 @@ class NoAgentKey(KeysError):
 
 class OtherKey(KeysError):
     code = "other_key"
-    title = "This belongs to another user's key"
+    title = "This key or data belongs to the key of another user"
     exit_status = 3
 
 
@@ -169,7 +169,7 @@ class KeyDamaged(KeysError):
 class BadWords(KeysError):
     code = "bad_words"
     title = "These are not the 24 words of a key"
-    fix = "compare them with your sheet, number by number"
+    fix = "compare the words with your written words, number by number"
 
 
 class UnsealError(KeysError):
@@ -183,16 +183,16 @@ class UnsealError(KeysError):
         fix="lifeboat keys status",
         exit_status=3,
     )
-    WRONG_AGENT_KEY = ErrorCode("wrong_agent_key", meaning="sealed to another pair")
+    WRONG_AGENT_KEY = ErrorCode("wrong_agent_key", meaning="sealed for another key of the agent")
     WRONG_BINDING = ErrorCode("wrong_binding", meaning="the fields of the credential were changed after it was sealed")
     SWAPPED_AGENT = ErrorCode(
         "swapped_agent",
         "This credential belongs to another agent",
-        meaning="sealed for another agent than the one that has it",
+        meaning="sealed for a different agent than the one that contains it",
         exit_status=3,
     )
     PAYLOAD_CHANGED = ErrorCode("payload_changed", meaning="the ciphertext was changed")
-    PAYLOAD_TRUNCATED = ErrorCode("payload_truncated", meaning="a part of it is missing")
+    PAYLOAD_TRUNCATED = ErrorCode("payload_truncated", meaning="a part of the ciphertext is missing")
 
 
 class UnknownSealing(UnsealError):
@@ -201,24 +201,24 @@ class UnknownSealing(UnsealError):
     ALGORITHM_REFUSED = ErrorCode(
         "algorithm_refused",
         "A credential uses an unknown algorithm",
-        meaning="sealed by this program, but with an unknown algorithm in its header",
+        meaning="sealed by Lifeboat, but with an unknown algorithm in its header",
         exit_status=3,
     )
 
 
 class AgeError(KeysError):
     code = "age"
-    title = "The encrypted file cannot be used"
+    title = "The encrypted file cannot be opened"
 
     BAD_RECIPIENT = ErrorCode(
         "bad_recipient",
-        "This is not the recipient of an age key",
-        meaning="not the recipient of an age key",
-        fix="give what age-keygen printed as the public key: age1...",
+        "The text is not the public key of an age key",
+        meaning="not the public key of an age key",
+        fix="give the public key that age-keygen printed: age1...",
     )
     NOT_AGE = ErrorCode(
         "not_age",
-        "The file is not encrypted in a known form",
+        "The file is not encrypted in a known format",
         meaning="not a file in the age format, or an unknown variant of it",
     )
     PASSPHRASE_NEEDED = ErrorCode(
@@ -231,7 +231,7 @@ class AgeError(KeysError):
     EXCESSIVE_WORK = ErrorCode(
         "excessive_work",
         "Opening the file would take unreasonably long",
-        meaning="a passphrase header that would take hours of computing",
+        meaning="a header for a passphrase that would take hours of computing",
         exit_status=3,
     )
     CHANGED = ErrorCode(
@@ -251,33 +251,33 @@ class AgeError(KeysError):
 class NotForYourKey(AgeError):
     code = "not_for_your_key"
     title = "The file is encrypted for another key"
-    fix = "if it is a former key of yours, import a newer archive first"
+    fix = "if that key is a former key of yours, import a newer archive first"
     exit_status = 3
 
 
 class ReceiptInvalid(KeysError):
     code = "receipt_invalid"
-    title = "This receipt of a purge is incomplete"
+    title = "This receipt of a purge is incomplete or invalid"
     fix = "lifeboat receipts list"
     exit_status = 3
 
 
 class SignedByAnother(SignatureError):
     code = "signed_by_another"
-    title = "This state was signed under another user's key"
+    title = "This state was signed with another user's key"
     fix = (
-        "if it is a former key of yours, import a newer archive first; "
-        "--accept-unsigned takes it without its credentials"
+        "if that key is a former key of yours, import a newer archive first; to import this one "
+        "without its credentials, use --accept-unsigned"
     )
 
 
 class SignedByCompromised(SignedByAnother):
     code = "signed_by_compromised"
-    title = "This state was signed under a former key of yours that others may hold"
-    fix = "if you know where it comes from, --accept-unsigned takes it without its credentials"
+    title = "This state was signed with a former key of yours that others may have"
+    fix = "if you know the origin of the state, use --accept-unsigned to import it without its credentials"
 
 
 class DeviceRevoked(SignedByAnother):
     code = "device_revoked"
     title = "This state was signed by a machine that you reported as lost"
-    fix = "if you know where it comes from, --accept-unsigned takes it without its credentials"
+    fix = "if you know the origin of the state, use --accept-unsigned to import it without its credentials"

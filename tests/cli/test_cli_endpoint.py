@@ -162,7 +162,10 @@ def test_verify_names_a_file_of_which_no_bytes_came(
     assert (absent["kind"], absent["tenant"], absent["agent"]) == ("absent", "home", machine.agent_id)
     text = said(capsys, "endpoint", "verify", "--data", data)
     assert "All uploaded data is intact" in text and "Not uploaded yet: the content of 1 file in a sequence." in text
-    assert f"{absent['subject']}: its content was never uploaded; sequence 0 is the first with this file" in text
+    assert (
+        f"{absent['subject']}: the content of this file was never uploaded; sequence 0 is the first with this file"
+        in text
+    )
 
 
 def test_verify_ends_with_1_when_something_is_wrong(made: JsonObject, data: Path) -> None:
@@ -187,7 +190,9 @@ def test_the_audit_is_exported_continued_and_checked_without_the_endpoint(
     assert (checked["ok"], checked["rows"], checked["hash"]) == (True, 5, endpoint(data, "audit", "--check")["hash"])
     assert "is intact: 5 rows" in said(capsys, "endpoint", "audit", "--check-file", file)
     file.write_text(file.read_text().replace("tenant.add", "tenant.odd", 1))
-    assert run("endpoint", "audit", "--check-file", file, expect=1)["problems"] == ["row 2 does not match its hash"]
+    assert run("endpoint", "audit", "--check-file", file, expect=1)["problems"] == [
+        "row 2 of the audit export does not match its hash"
+    ]
     assert "row 2 does not match" in said(capsys, "endpoint", "audit", "--check-file", file, expect=1)
 
 

@@ -180,7 +180,7 @@ def test_words_that_are_together_no_key_can_be_corrected_by_number() -> None:
     with Terminal("keys", "recover") as terminal:
         terminal.wait_for("Word 1: ")
         terminal.type(" ".join(typed))
-        terminal.wait_for("the checksum is wrong")
+        terminal.wait_for("the checksum does not match")
         terminal.wait_for("Which word is wrong")
         terminal.type(f"5 {words[4]}")
         assert terminal.ended() == 0

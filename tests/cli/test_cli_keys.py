@@ -372,4 +372,4 @@ def test_keys_that_others_can_read_are_not_told_to_be_none(
     (isolated_home / "lifeboat" / "keys").chmod(0o755)
     assert program.run_command(["keys", "status"]) == 0
     said = capsys.readouterr().out
-    assert "others can use it" in said and "no key yet" not in said
+    assert "other users can access it" in said and "no key yet" not in said

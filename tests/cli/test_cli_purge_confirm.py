@@ -120,7 +120,7 @@ def test_status_and_receipt_say_after_the_next_contact_that_the_owner_refused(
     assert state(ada) == receipt_signing.PENDING
     agent, there = run("status")["agents"][0], at_boat()
     assert (agent["state"], there["state"], there["purges"], there["purges_refused"]) == ("ok", "ok", 0, 1)
-    assert any("1 purge was refused by the owner of boat" in reason for reason in agent["reasons"])
+    assert any("the owner of boat refused 1 purge" in reason for reason in agent["reasons"])
     vault = run("receipts", "show", ada.redaction.id)["receipt"]["vaults"][-1]
     assert "refused" in vault["message"] and vault["applies_at"] is None
 

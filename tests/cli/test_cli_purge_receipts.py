@@ -145,7 +145,7 @@ def test_on_a_machine_without_a_home_it_is_checked_and_no_home_is_made(
     document = run("receipts", "verify", file, expect=4)
     assert document["holds"] is True and document["proven"] is False
     assert any(each["unknown_key"] for each in document["findings"])
-    assert "a key that is unknown here" in said("receipts", "verify", str(file), expect=4)
+    assert "a key that this home does not know" in said("receipts", "verify", str(file), expect=4)
     assert not (ada.folder / "nowhere").exists()
 
 

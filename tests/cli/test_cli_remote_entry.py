@@ -235,7 +235,7 @@ def test_the_same_address_under_another_name_names_the_one_that_has_it(context: 
     url = (tmp_path / "stick").as_uri()
     run("remote", "add", "stick", url)
     error = run("remote", "add", "other", url, expect=3)["error"]
-    assert (error["code"], error["message"]) == ("remote_exists", f"{url} is already the remote stick")
+    assert (error["code"], error["message"]) == ("remote_exists", f"{url} is already the address of the remote stick")
     assert run(*shlex.split(error["fix"])[1:])["name"] == "stick"
 
 
@@ -251,5 +251,5 @@ def test_another_remote_under_a_taken_name_is_offered_a_free_one(context: Contex
 def test_a_name_in_another_case_names_the_one_that_has_it(context: Context, tmp_path: Path) -> None:
     run("remote", "add", "stick", (tmp_path / "stick").as_uri())
     error = run("remote", "add", "STICK", (tmp_path / "other").as_uri(), expect=3)["error"]
-    assert error["message"] == "a remote is already called 'stick'"
+    assert error["message"] == "a remote already has the name 'stick'"
     assert run(*shlex.split(error["fix"])[1:])["name"] == "stick"

@@ -415,7 +415,7 @@ def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
     async def story() -> None:
         made = CommandRunner({}, server=(str(tmp_path / "nothing"),))
         await made.warm()
-        with pytest.raises(WorkerFailed, match="cannot be run"):
+        with pytest.raises(WorkerFailed, match="cannot run commands"):
             await made.run("status")
         await made.close()
 

@@ -68,7 +68,7 @@ def test_an_owner_and_extended_attributes_are_marked(ada: Protected, monkeypatch
         ("node_modules/x.js", "raw/openclaw/node_modules/", "packages"),
         (".git/HEAD", "raw/openclaw/.git/", "version control"),
         ("__pycache__/a.pyc", "raw/openclaw/__pycache__/", "cache"),
-        ("notes.db-wal", "raw/openclaw/notes.db-wal", "journal file of a database"),
+        ("notes.db-wal", "raw/openclaw/notes.db-wal", "a journal file of a database"),
         (".DS_Store", "raw/openclaw/.DS_Store", "the desktop"),
         ("memory/main.sqlite", "raw/openclaw/memory/main.sqlite", "search index"),
     ],
@@ -86,7 +86,7 @@ def test_the_user_s_own_rules_are_named(ada: Protected) -> None:
     ada.write(".lifeboatignore", "drafts/\n")
     ada.write("drafts/one.md", "# One\n")
     ada.capture()
-    assert by_path(ada)["raw/openclaw/drafts/"].why == "ignored by .lifeboatignore"
+    assert by_path(ada)["raw/openclaw/drafts/"].why == "excluded by .lifeboatignore"
 
 
 def test_a_capture_has_the_same_reasons(ada: Protected) -> None:
@@ -159,7 +159,7 @@ def test_every_file_over_the_limit_of_a_folder_is_named_with_the_reason(
         (media / f"{number:03}.jpg").write_bytes(b"\xff\xd8\xff")
     agent = str(run("agents", "add", state.workspace)["id"])
     files = run("agents", "show", agent, "--left-out")["files"]
-    over = [one for one in files if one["why"] == "more than 200 files"]
+    over = [one for one in files if one["why"] == "the folder has reached its limit of 200 files"]
     assert [one["path"].rpartition("/")[2] for one in over] == [f"{number:03}.jpg" for number in range(200, 230)]
     (sentence,) = [one for one in run("status")["agents"][0]["reasons"] if "30 files" in one]
     assert sentence.endswith("lifeboat agents show Juniper --left-out")
@@ -174,7 +174,7 @@ def test_a_file_whose_earlier_version_is_kept_is_left_out_with_the_reason(ada: P
     ada.capture()
     ada.write("chart.bin", os.urandom(300_000))
     ada.capture(paced=True)
-    assert by_path(ada)["artifacts/chart.bin"].stale.startswith("its version of ")
+    assert by_path(ada)["artifacts/chart.bin"].stale.startswith("Lifeboat has captured the version of ")
     ada.capture()
     assert by_path(ada)["artifacts/chart.bin"].stale == ""
 

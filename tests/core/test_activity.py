@@ -63,14 +63,14 @@ def test_a_purge_stands_with_its_receipt_and_none_of_its_content(ada: Protected)
     found, _ = purge_run.preview_purge(ada.context, ada.agent, request)
     done = purge_run.purge_content(ada.context, ada.agent, request, found, {})
     assert (
-        next(each.text for each in told(ada) if each.kind == "purge") == f"1 memory destroyed, receipt {done.receipt}"
+        next(each.text for each in told(ada) if each.kind == "purge") == f"purged 1 memory, receipt {done.receipt}"
     )
 
 
 def test_an_agent_that_was_purged_whole_stands_there_too(ada: Protected) -> None:
     done = purge_run.purge_agent(ada.context, ada.agent, "user_request", {})
     assert [(each.kind, each.text) for each in told(ada)] == [
-        ("purge", f"the whole agent destroyed, receipt {done.receipt}")
+        ("purge", f"purged the whole agent, receipt {done.receipt}")
     ]
 
 
@@ -115,15 +115,15 @@ def test_a_pin_and_a_name_tell_their_sequence(ada: Protected) -> None:
         vault.label(0, None)
         vault.unpin(1, "user")
     assert [(each.kind, each.sequence, each.text) for each in told(ada)[:4]] == [
-        ("unpin", 1, "sequence 1 unpinned, may be thinned"),
-        ("label", 0, "sequence 0 no longer named"),
-        ("label", 0, "sequence 0 named"),
-        ("pin", 1, "sequence 1 pinned, never thinned"),
+        ("unpin", 1, "sequence 1 was unpinned and may be thinned"),
+        ("label", 0, "sequence 0 is no longer named"),
+        ("label", 0, "sequence 0 was named"),
+        ("pin", 1, "sequence 1 was pinned and is never thinned"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("dropped", "text"), [([0], "sequence 0 thinned"), ([0, 2, 4], "3 sequences thinned, from 0 to 4")]
+    ("dropped", "text"), [([0], "sequence 0 was thinned"), ([0, 2, 4], "3 sequences thinned, from 0 to 4")]
 )
 def test_thinned_sequences_are_named(
     ada: Protected, monkeypatch: pytest.MonkeyPatch, dropped: list[int], text: str

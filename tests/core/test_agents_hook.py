@@ -147,7 +147,7 @@ def test_a_refusal_names_what_counts_instead(agent: Agent) -> None:
     error = run("agents", "hook", "Juniper", expect=3)["error"]
     assert error["code"] == "no_hook"
     assert "disabled" in error["message"]
-    assert "nothing changed for 10m (session.idle)" in error["message"]
+    assert "nothing has changed for 10m (setting session.idle)" in error["message"]
 
 
 def test_a_runtime_without_hooks_is_refused_with_what_counts_instead(agent: Agent) -> None:

@@ -219,7 +219,7 @@ def test_what_is_ignored_is_not_captured_and_ignoring_it_later_removes_it(ada: P
     report = ada.capture()
     assert report.raw["removed"] == 2
     assert not {"private/diary.md", "notes.txt"} & set(ada.kept())
-    assert report.skipped["raw/openclaw/private/"] == "ignored by .lifeboatignore"
+    assert report.skipped["raw/openclaw/private/"] == "excluded by .lifeboatignore"
     ada.write(".lifeboatignore", "*.txt\n")
     ada.capture()
     assert "private/diary.md" in ada.kept()

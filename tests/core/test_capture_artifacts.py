@@ -45,7 +45,9 @@ def test_a_file_over_the_limit_is_named_and_the_rest_is_kept(ada: Protected) -> 
     ada.write("large.bin", b"\0" * 200_000)
     ada.write("small.csv", "a,b\n")
     report = ada.capture()
-    assert report.left_out == {"artifacts/large.bin": "195.3 KB, larger than artifacts.max_file"}
+    assert report.left_out == {
+        "artifacts/large.bin": "the file has 195.3 KB, more than the setting artifacts.max_file allows"
+    }
     assert "small.csv" in ada.kept() and "large.bin" not in ada.kept()
 
 
@@ -83,7 +85,11 @@ def test_a_large_file_that_changes_again_is_captured_within_two_minutes(ada: Pro
     report = ada.capture(paced=True)
     assert not report.changed and "artifacts/large.bin" in report.left_out
     assert report.due_in == 40.0
-    assert stands(ada).reasons[1].startswith("large.bin changed and will be captured later: its version of ")
+    assert (
+        stands(ada)
+        .reasons[1]
+        .startswith("large.bin changed and will be captured later: Lifeboat has captured the version of ")
+    )
     assert not stands(ada).over_limit
     ada.clock.advance(seconds=report.due_in)
     assert ada.capture(paced=True).changed
@@ -109,7 +115,7 @@ def test_a_file_over_a_limit_is_named_until_the_limit_is_raised(ada: Protected) 
     ada.capture()
     found = stands(ada)
     assert (found.state, found.pending, found.over_limit) == ("waiting", 1, 1)
-    named = "large.bin is not captured: 195.3 KB, larger than artifacts.max_file"
+    named = "large.bin is not captured: the file has 195.3 KB, more than the setting artifacts.max_file allows"
     assert named in found.reasons
     assert found.fix == "lifeboat config set artifacts.max_file 1MB --agent ada"
     assert status_gathering.gather_status(ada.context).needs_the_user
@@ -147,7 +153,9 @@ def test_notes_over_64_mb_are_captured_once_the_user_raises_the_limit(
     manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
     ada.write("memory/long.md", "A long line.\n" * 200_000)
     report = ada.capture()
-    assert report.left_out == {"raw/openclaw/memory/long.md": "2.5 MB, larger than artifacts.max_file"}
+    assert report.left_out == {
+        "raw/openclaw/memory/long.md": "the file has 2.5 MB, more than the setting artifacts.max_file allows"
+    }
     assert report.limit_fix == "lifeboat config set artifacts.max_file 4MB --agent ada"
     manage_agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "4MB")
     assert ada.capture().complete

@@ -410,14 +410,14 @@ def test_a_busy_channel_makes_a_sequence_an_hour_at_most(ada: Protected) -> None
     ada.write_config('{"counter": 20}', CREDS)
     report = ada.capture(paced=True)
     assert not report.changed and HOME + CREDS in report.left_out and report.complete
-    assert report.not_captured() == ["1 file in folders with a limit not captured in the current version"]
+    assert report.not_captured() == ["1 file not captured in the current version, because of a limit on the folder"]
     assert captured_again(ada).changed
     assert whole(ada, HOME + CREDS) == b'{"counter": 20}'
 
 
 def test_a_huge_login_is_left_out_and_named(ada: Protected) -> None:
     ada.write_config("{}" + " " * (1 << 20), CREDS)
-    assert ada.add().left_out[HOME + CREDS] == "larger than 1 MB"
+    assert ada.add().left_out[HOME + CREDS] == "the file is larger than 1 MB"
     assert ada.meta(HOME + CREDS) is None
 
 
@@ -427,7 +427,7 @@ def test_more_logins_than_anybody_has_are_left_out_and_what_is_held_stays(ada: P
     for number in range(205):
         ada.write_config("{}", f"credentials/irc/{number:03}/creds.json")
     report = ada.capture()
-    assert len([why for why in report.left_out.values() if why == "more than 200 files"]) == 6
+    assert len([why for why in report.left_out.values() if why == "the folder has reached its limit of 200 files"]) == 6
     assert ada.meta(f"{HOME}credentials/zulip/default/creds.json") is not None
 
 

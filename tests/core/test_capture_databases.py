@@ -49,7 +49,7 @@ def test_a_restore_says_what_puts_scheduled_jobs_back(ada: ProtectedClaw, tmp_pa
         ada.context, ada.agent, RestoreOptions(to=tmp_path / "x/agents/default/workspace", reindex=False)
     )
     (said,) = [one for one in report.fates if one["names"] == [f"{JOBS}#1"]]
-    assert (said["outcome"], said["reason"]) == ("omitted", "not requested; --with-cron puts it back")
+    assert (said["outcome"], said["reason"]) == ("omitted", "not requested; use --with-cron to restore it")
 
 
 def test_rows_of_a_database_that_is_gone_stay_and_it_is_named(ada: ProtectedClaw) -> None:

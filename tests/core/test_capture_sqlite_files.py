@@ -138,7 +138,7 @@ def test_a_database_is_known_by_its_header_and_its_log_is_no_file_of_its_own(
     assert "artifacts/memory.dat-wal" not in report.left_out
     names = {"memory.dat", "notes-wal", "tides", "tides-wal"}
     assert {name for name in ada.kept() if not name.endswith(".md")} == names
-    assert report.skipped["raw/openclaw/memory.dat-wal"] == "journal file of a database"
+    assert report.skipped["raw/openclaw/memory.dat-wal"] == "a journal file of a database"
     assert rows_in(restored(ada, tmp_path, "memory.dat")) == 7
 
 

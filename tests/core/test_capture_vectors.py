@@ -116,7 +116,8 @@ def test_bytes_that_are_no_vector_are_reported_once_and_leave_what_is_there():
     capture(state, many(1))
     changes = begin(state)
     changes.update({"r0": b"\0\0\0", "b": packed(1), "c": packed(float("nan"), 0), "d": packed(float("inf"), 0)})
-    assert changes.problems() == ["4 vectors are not 2 finite numbers and are not captured (the first is that of r0)"]
+    said = "4 vectors were not captured, because they do not consist of 2 finite numbers."
+    assert changes.problems() == [f"{said} The first belongs to the memory r0"]
     assert commit(state, changes) == set()
 
 

@@ -76,7 +76,7 @@ def test_a_remote_refuses_a_time_that_its_sequences_do_not_tell(
     with (
         pytest.raises(
             NothingToRestore,
-            match=r"from a clock that was ahead.*give the number of a sequence; it has 1 sequence \(4\)",
+            match=r"with a time in the future.*Give the number of a sequence; the remote has 1 sequence \(4\)",
         ),
         open_remote_plan(ada.context, "stick", "ada", tmp_path / "back", options),
     ):

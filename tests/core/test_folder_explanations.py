@@ -26,14 +26,17 @@ def refused(folder: Path | str, *more: str, expect: int = 1) -> JsonObject:
 
 def test_a_home_folder_names_the_agents_in_it(home: Path) -> None:
     error = refused(home, expect=3)
-    assert "is a home folder with" in error["message"] and str(home / ".openclaw/workspace-rover") in error["message"]
+    assert (
+        "is the home directory of a user. Protect each workspace in it separately" in error["message"]
+        and str(home / ".openclaw/workspace-rover") in error["message"]
+    )
     assert error["fix"] == f"lifeboat agents add {home / '.openclaw/workspace'}"
     run("agents", "add", home / ".openclaw/workspace")
     assert refused(home, expect=3)["fix"] == f"lifeboat agents add {home / '.openclaw/workspace-rover'}"
 
 
 def test_a_state_directory_and_another_users_home_name_the_workspace(home: Path) -> None:
-    assert "is the state directory of" in refused(home / ".openclaw")["message"]
+    assert "it is the state directory of" in refused(home / ".openclaw")["message"]
     openclaw_workspaces.make_state_dir(home / "bob/.openclaw")
     error = refused(home / "bob")
     assert f"{home}/bob contains" in error["message"] and error["fix"].endswith("bob/.openclaw/workspace")
@@ -44,7 +47,7 @@ def test_a_state_directory_and_another_users_home_name_the_workspace(home: Path)
     [
         (".git/HEAD", "is a git repository without the files of an agent"),
         (".claude/settings.json", "is a project that Claude Code works on"),
-        ("letter.txt", "has 1 entry, and no files of a known runtime"),
+        ("letter.txt", "contains 1 entry, but no file of a known agent runtime"),
     ],
 )
 def test_an_ordinary_folder_is_named(home: Path, name: str, message: str) -> None:

@@ -128,7 +128,7 @@ def test_a_disk_that_is_not_mounted_is_said_before_and_after_the_remote_was_adde
     run("remote", "add", "stick", url)
     disk.rename(tmp_path / "unplugged")
     error = run("remote", "add", "stick", url, expect=1)["error"]
-    assert error["message"].startswith(f"{disk / 'lifeboat'} does not hold the remote")
+    assert error["message"].startswith(f"{disk / 'lifeboat'} does not contain the remote")
     assert error["fix"] == "lifeboat sync" and "mount it first" in error["message"]
 
 
@@ -136,9 +136,9 @@ def test_another_disk_in_its_place_is_said(tmp_path: Path) -> None:
     laptop = Machine(tmp_path / "laptop", tmp_path / "stick")
     laptop.write(1)
     laptop.remote_id = "0b" * 16
-    with pytest.raises(RemoteUnreachable, match="holds another remote") as caught:
+    with pytest.raises(RemoteUnreachable, match="contains another remote") as caught:
         laptop.log().agents()
-    assert caught.value.fix == "mount the right one, then: lifeboat sync"
+    assert caught.value.fix == "mount the right disk or share, then: lifeboat sync"
 
 
 @pytest.mark.parametrize("where", ["file", "file/lifeboat"])

@@ -77,7 +77,7 @@ def test_they_come_out_as_they_went_in(
     run("alf", "export", "openclaw", tmp_path / "copy", "-o", tmp_path / "again.alf")
     assert _foreign_in(tmp_path / "again.alf") == _foreign_in(archive)
     if home != "another home":
-        said = [warning for warning in imported["warnings"] if "not sealed by this program" in warning]
+        said = [warning for warning in imported["warnings"] if "not sealed by Lifeboat" in warning]
         assert len(said) == 2
 
 

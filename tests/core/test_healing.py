@@ -273,7 +273,7 @@ def test_what_is_captured_after_the_damage_stays_whole_when_it_is_healed(ada: Ma
     (ada.workspace / "notes.txt").unlink()
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent, whole=True)
     assert found.mismatches == []
-    assert found.healed == ["notes.txt: its damaged bytes were repaired from stick"]
+    assert found.healed == ["the damaged content of notes.txt was repaired from stick"]
 
 
 def test_a_capture_of_the_same_bytes_heals_them(ada: Machine) -> None:
@@ -293,5 +293,5 @@ def test_the_command_says_what_was_healed(
     flip(ada, "artifacts/pic.png")
     assert cli_client.run("restore", "ada", "--to", ada.folder / "copy", "--no-reindex", expect=1)["left_out"]
     document = cli_client.run("verify", "ada")
-    assert document["healed"] == ["pic.png: its damaged bytes were repaired from the workspace"]
+    assert document["healed"] == ["the damaged content of pic.png was repaired from the workspace"]
     assert cli_client.run("restore", "ada", "--to", ada.folder / "other", "--no-reindex")["left_out"] == []

@@ -57,7 +57,7 @@ def verdict(*agents: AgentStatus) -> str:
 
 def test_of_a_second_copy_without_room_no_sync_is_promised() -> None:
     full = of(SERVER, state="waiting", code=remote_health.FULL, tries=2, message="2.0 MB of 2.1 MB are taken")
-    assert judged(full).fix == "make room on home-server, or ask its operator for a larger quota"
+    assert judged(full).fix == "free space on home-server, or ask its operator for a larger quota"
     assert judged(full, pending=1).fix == "lifeboat sync ada"
 
 
@@ -84,7 +84,7 @@ def test_the_remote_that_was_read_back_last_counts() -> None:
 
 def test_a_copy_that_was_never_read_back_is_none() -> None:
     found = judged(of(SERVER, verified_at=None, added_at=ago(hours=1)))
-    assert (found.state, found.reasons) == ("waiting", ["not verified at home-server yet"])
+    assert (found.state, found.reasons) == ("waiting", ["the copy at home-server has not been verified yet"])
     assert verdict(found) == "last verified 5 minutes ago, on this disk; not verified at home-server: waiting"
 
 
@@ -169,7 +169,7 @@ def test_what_was_only_imported_waits_for_nothing() -> None:
 def test_a_copy_that_was_not_read_back_for_a_day_is_overdue() -> None:
     found = judged(of(SERVER, verified_at=ago(hours=25)))
     assert (found.state, found.fix) == ("overdue", "lifeboat sync ada")
-    assert found.reasons == ["no verified copy away from this disk for 25 hours"]
+    assert found.reasons == ["there has been no verified copy outside of this disk for 25 hours"]
 
 
 def test_a_copy_that_got_nothing_for_a_day_is_overdue_however_often_it_is_read_back() -> None:
@@ -236,7 +236,7 @@ def test_people_are_told_without_what_the_remote_said(remote: RemoteFacts) -> No
 def test_a_refusal_names_the_second_copy() -> None:
     told = notice_rules.decide_agent_notices(judged(DENIED), notice_rules.NoticeState(), NOW).told
     (news,) = notice_rules.decide_agent_notices(judged(DENIED), told, NOW + timedelta(minutes=2)).notices
-    assert "home-server refuses this machine" in news.text
+    assert "home-server refuses the requests of this machine" in news.text
 
 
 # In general -------------------------------------------------------------------------------------------------------

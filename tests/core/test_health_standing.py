@@ -72,7 +72,7 @@ def test_what_is_captured_and_verified_is_ok() -> None:
         ({"unreadable": "the vault cannot be opened"}, "error"),
         ({"is_gone": True}, "error"),
         ({"missing": True}, "error"),
-        ({"damaged": {"sequence": 3, "whole": False, "first": "SOUL.md: has other bytes"}}, "error"),
+        ({"damaged": {"sequence": 3, "whole": False, "first": "SOUL.md: has other content"}}, "error"),
         ({"failed": "no space left"}, "error"),
         ({"held": {"reason": "7 memories were removed", "previous": 2}}, "held"),
         ({"remotes": (MOVED,)}, "fenced"),

@@ -231,7 +231,10 @@ def test_an_answer_that_does_not_say_where_it_ends_is_none(server: TalkingServer
         handler.close_connection = True
 
     server.replies = [endless]
-    with session(server) as ada, pytest.raises(NetworkUnreachable, match="the length of the server's response"):
+    with (
+        session(server) as ada,
+        pytest.raises(NetworkUnreachable, match="the server's response does not state its length"),
+    ):
         ada.call("GET", "/snapshot")
 
 

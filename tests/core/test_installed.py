@@ -150,7 +150,7 @@ def test_a_configuration_that_names_another_workspace_is_no_deletion(juniper: Ju
     before = juniper.home()
     juniper.configure(juniper.state.config.read_text().replace(str(juniper.workspace), str(juniper.folder / "new")))
     report = juniper.capture()
-    assert juniper.home() == before and "no longer names this workspace" in report.unread[HOME]
+    assert juniper.home() == before and "its configuration no longer contains this workspace" in report.unread[HOME]
 
 
 def test_a_moved_workspace_does_not_hold_on_to_the_runtime_of_the_old_one(juniper: Juniper) -> None:

@@ -78,7 +78,7 @@ def test_the_patience_with_another_command_is_shorter_and_its_error_names_the_ho
     patient = replace(context, patience=LockPatience(told.append, seconds=3600.0, command_seconds=0.5, said_after=0.0))
     with (
         another_holds(context, "restore"),
-        pytest.raises(Busy, match=rf"process {os.getpid()} \(restore\) holds the lock"),
+        pytest.raises(Busy, match=rf"process {os.getpid()} \(restore\) holds the lock that this command needs"),
         agent_lock(patient, ADA, "undo"),
     ):
         pass

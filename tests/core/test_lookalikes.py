@@ -137,7 +137,7 @@ def test_what_is_not_looked_into_is_counted_and_named(ada: Protected) -> None:
     ada.capture()
     seen = gather_agent_status(ada.context, ada.agent, ada.context.keys().status())
     assert seen.not_looked_into == 2
-    assert "2 files not searched for secrets; for the list: lifeboat doctor" in seen.reasons
+    assert "2 files not searched for secrets; to list them: lifeboat doctor" in seen.reasons
     said = [found.result for found in lookalikes.check(ada.context)]
     assert any("a.png was not searched for secrets: a picture" in each for each in said)
     assert any("a.zip was not searched for secrets: an encrypted part" in each for each in said)
@@ -166,7 +166,7 @@ def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, mo
     ada.write("notes/a.gz", gzip.compress(Random(1).randbytes(200) + TOKEN.encode()))
     ada.capture()
     said = [found.result for found in lookalikes.check(ada.context)]
-    assert any("a.gz was not searched for secrets: a known secret in a compressed part" in each for each in said)
+    assert any("a.gz was not searched for secrets: a known secret inside compressed data" in each for each in said)
 
 
 def test_places_of_many_tokens_are_found_in_one_pass() -> None:

@@ -37,7 +37,9 @@ def test_a_lost_or_emptied_file_is_written_again_with_what_the_user_decided(
 def test_a_command_says_that_it_wrote_a_lost_file_again(ada: Protected) -> None:
     _lose(ada)
     (said,) = lost_agents.rebuild_lost_agents(ada.context)
-    assert said.startswith(f"agents/{ada.agent.id}.toml (ada) was lost and was rewritten from its copy")
+    assert said.startswith(
+        f"the file agents/{ada.agent.id}.toml (ada) was missing; Lifeboat restored it from the copy in its home"
+    )
     assert lost_agents.rebuild_lost_agents(ada.context) == []
 
 
@@ -68,7 +70,7 @@ def test_a_damaged_vault_of_another_agent_stops_none_of_it(ada: Protected) -> No
     (damaged / "vault.db").write_bytes(b"no database")
     _lose(ada, copy=True)
     (said,) = lost_agents.rebuild_lost_agents(ada.context)
-    assert "(ada) was lost and was rewritten from its vault" in said
+    assert "(ada) was missing; Lifeboat created it again from the vault" in said
     (named,) = lost_agents.describe_lost_agents(ada.context)
     assert damaged.name in named
 
@@ -80,7 +82,7 @@ def test_a_vault_that_does_not_say_its_folder_is_reported_by_status_and_doctor(a
     _lose(ada, copy=True)
     assert lost_agents.rebuild_lost_agents(ada.context) == []
     found = gather_status(ada.context)
-    assert found.needs_the_user and f"agents/{ada.agent.id}.toml is lost" in found.problems[0]
+    assert found.needs_the_user and f"agents/{ada.agent.id}.toml is missing" in found.problems[0]
     broken = [one.finding for one in run_doctor_checks(ada.context) if one.finding.level is DoctorLevel.ERROR]
     assert any(ada.agent.id in one.result for one in broken)
 

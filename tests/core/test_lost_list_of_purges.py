@@ -87,4 +87,4 @@ def test_a_list_that_this_machine_does_not_know_whole_stays_an_error(
     run("sync", expect=1)
     agent = run("status")["agents"][0]
     assert (agent["state"], agent["remotes"][0]["code"]) == ("error", "purges_damaged")
-    assert "the next sync of a machine that knows every purge" in agent["remotes"][0]["message"]
+    assert "the next sync on a machine that knows every purge" in agent["remotes"][0]["message"]

@@ -146,7 +146,7 @@ def test_a_restore_tells_of_every_file(tmp_path: Path) -> None:
     assert _steps(said) == [
         "Capturing the workspace first",
         "Writing files",
-        "Putting files in place",
+        "Moving the restored files into place",
         "Capturing the restored workspace",
     ]
 
@@ -155,11 +155,11 @@ def test_a_restore_into_a_new_folder_counts_to_its_end(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     options = RestoreOptions(to=tmp_path / "copy", reindex=False)
     restore_agent(ada.context, ada.agent, options, lambda *each: said.append(each))
-    assert _steps(said)[-2:] == ["Putting files in place", "Capturing the restored workspace"]
+    assert _steps(said)[-2:] == ["Moving the restored files into place", "Capturing the restored workspace"]
 
 
 def test_a_drill_tells_of_every_file(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     drill = samples_and_drills.drill_vault(ada.context, ada.agent, tell=lambda *each: said.append(each))
-    assert _steps(said) == ["Reading back every sequence", "Restoring into a temporary folder", "Comparing every byte"]
+    assert _steps(said) == ["Reading every sequence", "Restoring into a temporary folder", "Comparing every byte"]
     assert said[-1] == ("Comparing every byte", drill.files, drill.files)

@@ -137,7 +137,7 @@ def test_a_purge_that_ends_before_second_copies_are_told_says_so(stick: Machine)
     assert (receipt.is_done, note.state, note.message) == (
         False,
         "pending",
-        "the purge has not been sent to this remote yet",
+        "Lifeboat has not sent the purge to this remote yet",
     )
     assert [(each.vault, each.state) for each in outstanding_purges.list_outstanding_purges(stick.context)] == [
         ("home", "pending")

@@ -64,7 +64,7 @@ def test_the_receipt_says_that_undo_does_not_take_them_back(ada: ProtectedClaw, 
     execute(server, "DELETE FROM memories WHERE key = 'boat'")
     ada.capture()
     said = " ".join(restored(ada, at=before).warnings)
-    assert "1 memory was written to PostgreSQL: `lifeboat undo` does not undo that" in said
+    assert "1 memory was written to PostgreSQL; `lifeboat undo` does not remove them" in said
 
 
 def test_no_database_is_made_beside_a_server(ada: ProtectedClaw) -> None:

@@ -17,7 +17,7 @@ from support.talking_server import status, talking_server
 
 @pytest.mark.parametrize("answer", [{"version": "1.4.0"}, {"api_version": "v1", "status": "ok"}])
 def test_another_service_of_alf_is_called_one(answer: dict[str, str]) -> None:
-    with pytest.raises(NotAnEndpoint, match="another ALF service") as refused:
+    with pytest.raises(NotAnEndpoint, match="a different ALF service") as refused:
         shapes.parse_about(answer)
     assert refused.value.fix
 
@@ -42,7 +42,7 @@ def test_adding_the_service_of_the_reference_client_says_what_it_is_and_how_its_
     with hosted_service() as service:
         error = added(service.url, monkeypatch)
     assert (error["code"], error["fix"]) == ("not_an_endpoint", "lifeboat setup --from-alf --hosted")
-    assert "another ALF service" in error["message"]
+    assert "a different ALF service" in error["message"]
 
 
 @pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"[]", b"{}"])

@@ -249,7 +249,9 @@ def test_after_sleep_nobody_waits_for_the_end_of_a_pause(inside: Inside) -> None
 def test_a_network_that_is_back_is_used_within_a_minute(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, (server,) = protected(inside, "server")
     monkeypatch.setattr(power_and_network, "is_online", lambda: False)
-    server.answers = [{"state": "waiting", "message": "there is no network", "code": "no_network"}] * 7
+    server.answers = [
+        {"state": "waiting", "message": "this machine has no network connection", "code": "no_network"}
+    ] * 7
     captured(inside, ada)
     inside.passes(2 * HOUR)
     server.answers = []

@@ -134,7 +134,7 @@ def test_what_is_bound_to_its_machine_stays_there_and_what_to_do_is_said(
     assert "token" not in second.config()["gateway"]["auth"]
     gateway = next(each for each in report["credential_details"] if each["service"] == "openclaw-gateway")
     assert "bound to the other machine" in gateway["reason"]
-    assert gateway["reissue"] == "the runtime makes a new one"
+    assert gateway["reissue"] == "the runtime creates a new one"
     zai = next(each for each in report["credential_details"] if each["service"] == "zai")
     assert "signed out" in zai["reissue"]
 
@@ -201,7 +201,7 @@ def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(arch
         stranger.context, archive, stranger.workspace, RestoreOptions(accept_unsigned=True)
     ).to_json()
     assert report["credentials"]["injected"] == 0
-    assert any("credentials cannot be opened here" in warning for warning in report["warnings"])
+    assert any("credentials of the agent cannot be opened on this machine" in warning for warning in report["warnings"])
 
 
 def test_a_folder_of_the_runtime_inside_the_workspace_is_refused(first: Machine, archive: Path, tmp_path: Path) -> None:
@@ -433,7 +433,9 @@ def test_only_what_is_asked_for_is_given_to_the_program(first: Machine) -> None:
     (first.workspace / "SOUL.md").unlink()
     report = _restored(first, path_globs=("SOUL.md",))
     assert first.fake.calls() == made
-    assert {each["reason"] for each in report.credential_details} == {"the file that contains it was not requested"}
+    assert {each["reason"] for each in report.credential_details} == {
+        "the file that contains the credential was not requested"
+    }
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere")

@@ -127,7 +127,7 @@ def test_an_unsigned_state_needs_to_be_accepted_and_says_what_could_run(context:
 def test_a_script_hidden_under_another_name_is_listed(context: Context, tmp_path: Path) -> None:
     state = sample().put(f"{RAW}notes.txt", b"#!/usr/bin/env python3\n")
     made = plan_restore(context, state, tmp_path / "ada", RestoreOptions())
-    assert "notes.txt: starts like a script" in made.executable
+    assert "notes.txt: the file begins like a script" in made.executable
 
 
 class Tampered(MemoryState):

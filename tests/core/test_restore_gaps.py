@@ -98,7 +98,7 @@ def test_the_command_ends_with_1_and_status_says_which_files_lack_what(
     assert run("restore", "ada", "--yes", "--no-reindex", expect=1)["lacking"] == [".env", "MEMORY.md"]
     agent = run("status")["agents"][0]
     assert agent["state"] == status_gathering.NEEDS_KEY
-    words = ".env, MEMORY.md lack credentials since a restore: lifeboat restore ada --with-credentials"
+    words = "a restore wrote .env, MEMORY.md without credentials; to add them: lifeboat restore ada --with-credentials"
     assert words in agent["reasons"]
     run("status", "--check", expect=1)
 
@@ -206,7 +206,7 @@ def test_status_names_a_file_that_was_not_written_for_want_of_its_credentials(ad
             vault, ["raw/openclaw-home/openclaw.json", "raw/openclaw-home/db/auth/order.jsonl#1"]
         )
     found = status_gathering.gather_agent_status(ada.context, ada.agent, ada.context.keys().status())
-    words = "openclaw.json lacks credentials since a restore: lifeboat restore ada --with-credentials"
+    words = "a restore wrote openclaw.json without credentials; to add them: lifeboat restore ada --with-credentials"
     assert (found.state, words in found.reasons) == (status_gathering.NEEDS_KEY, True)
     assert not any("order.jsonl" in reason for reason in found.reasons)
 
@@ -220,7 +220,7 @@ def test_a_database_that_sqlite_reads_in_spite_of_its_gap_is_not_called_damaged(
     ada.capture()
     elsewhere = restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
     (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
-    assert said.endswith("--with-credentials puts them back") and "orders.db" in elsewhere.lacking
+    assert said.endswith("to restore them, use --with-credentials") and "orders.db" in elsewhere.lacking
     with closing(sqlite3.connect(tmp_path / "elsewhere" / "orders.db")) as connection:
         ((what,),) = connection.execute("select what from orders")
     assert what.startswith("I used {{lifeboat:credential:")
@@ -237,7 +237,9 @@ def test_a_database_with_a_gap_is_named_as_one_that_cannot_be_read(ada: Protecte
     before = database.read_bytes()
     elsewhere = restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
     (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
-    assert said.endswith("--with-credentials puts them back; until then SQLite reports this database as damaged")
+    assert said.endswith(
+        "to restore them, use --with-credentials; until the gap is filled, SQLite reports this database as damaged"
+    )
     assert "orders.db" in elsewhere.lacking
     lost_and_restored(ada)
     assert database.read_bytes() == before

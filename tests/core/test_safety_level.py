@@ -67,7 +67,7 @@ def test_an_agent_whose_vault_could_not_be_opened_is_never_safe_and_nothing_is_c
     ("fields", "code", "text", "fix"),
     [
         ({"sequence": None, "verified": None}, "uncaptured", "nothing is captured yet.", "lifeboat sync Juniper"),
-        ({"verified": None}, "unverified", "no copy was ever verified.", "lifeboat verify Juniper"),
+        ({"verified": None}, "unverified", "no copy has ever been verified.", "lifeboat verify Juniper"),
         ({"verified": 13}, "unverified", "the newest sequence is not verified yet.", "lifeboat verify Juniper"),
         ({"remotes": ()}, "only_here", "the only copy is on this machine.", "lifeboat remote add NAME URL"),
         (
@@ -85,7 +85,7 @@ def test_an_agent_whose_vault_could_not_be_opened_is_never_safe_and_nothing_is_c
         (
             {"remotes": (msgspec.structs.replace(SERVER, same_disk=True),)},
             "same_disk",
-            "every remote with the newest sequence is on the disk of this machine's home.",
+            "all remotes with the newest sequence are on the same disk as the home of Lifeboat.",
             "lifeboat remote add NAME URL",
         ),
     ],
@@ -95,7 +95,11 @@ def test_each_gap_has_a_sentence_and_a_command(fields: dict[str, Any], code: str
 
 
 def test_words_that_were_never_proven_are_a_gap() -> None:
-    expected = SafetyGap("words_unproven", "The 24 recovery words of your key were never proven.", "lifeboat keys init")
+    expected = SafetyGap(
+        "words_unproven",
+        "You have not yet confirmed that you have the 24 recovery words of your key.",
+        "lifeboat keys init",
+    )
     assert only_gap(words_proven=False) == expected
 
 

@@ -249,15 +249,19 @@ def test_settings_that_cannot_be_read_are_no_reason_to_fail(context: Context, ro
 @pytest.mark.parametrize(
     ("found", "size", "words"),
     [
-        (MachineConditions(online=False), 1, "there is no network"),
-        (MachineConditions(online=False, metered=True), 9 * MB, "there is no network"),
-        (MachineConditions(online=True, metered=True), 9 * MB, "the network is metered, and 9.0 MB are more than"),
+        (MachineConditions(online=False), 1, "this machine has no network connection"),
+        (MachineConditions(online=False, metered=True), 9 * MB, "this machine has no network connection"),
+        (
+            MachineConditions(online=True, metered=True),
+            9 * MB,
+            "the network is metered, and the transfer of 9.0 MB exceeds",
+        ),
         (
             MachineConditions(saver=True, on_battery=True),
             9 * MB,
-            "the battery is being saved, and 9.0 MB are more than",
+            "the machine is saving battery power, and the transfer of 9.0 MB exceeds",
         ),
-        (MachineConditions(saver=True), 9 * MB, "the battery is being saved"),
+        (MachineConditions(saver=True), 9 * MB, "the machine is saving battery power"),
         (MachineConditions(metered=True, saver=True, on_battery=True), 5 * MB, None),
         (MachineConditions(saver=True, on_battery=False), 9 * MB, None),
         (MachineConditions(on_battery=True, saver=False, metered=False, online=True), 9 * MB, None),

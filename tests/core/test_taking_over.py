@@ -188,7 +188,7 @@ def test_what_was_written_while_somebody_thought_about_adopting_is_not_passed_ov
     ) as adoption:
         change(desktop, "Written meanwhile.")
         desktop.push("one")
-        with pytest.raises(EpochMoved, match="has a newer sequence now"):
+        with pytest.raises(EpochMoved, match="has received a newer sequence"):
             agent_adoption.adopt_agent(laptop.context, adoption, take_over=name_of(desktop))
     assert desktop.push("one").state == "ok"
     assert laptop.push("one").code == "moved"
@@ -198,7 +198,7 @@ def test_where_this_machine_may_remove_nothing_no_history_gives_way(
     laptop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def denied(self: FolderLog, agent_id: str) -> None:
-        raise RemoteDenied("only the operator of the endpoint may remove an agent")
+        raise RemoteDenied("only the operator of the endpoint can remove an agent")
 
     monkeypatch.setattr(FolderLog, "remove_agent", denied)
     monkeypatch.setattr(writer_epochs, "has_remote_state", lambda vault, head: False)

@@ -69,7 +69,7 @@ def test_only_what_lies_between_two_times_is_told_and_everything_is_counted(ada:
     assert [one["sequence"] for one in entries(ada, since="2026-11-12T13:30Z", limit=1)] == [3]
     assert entries(ada, until="2026-11-12T11:00Z") == []
     assert sequence_timeline.make_timeline(ada.context, ada.agent, TimelineRequest(limit=1))["total"] == 4
-    with pytest.raises(NothingToRestore, match="neither a sequence nor a time"):
+    with pytest.raises(NothingToRestore, match="neither a sequence number nor a time"):
         entries(ada, since="yesterday-ish")
 
 

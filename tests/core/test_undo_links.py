@@ -115,7 +115,7 @@ def test_an_undo_that_stops_half_way_says_so_and_nothing_is_undone_before_it_is_
     ada.capture()
     restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = 2
-    with raises_code(RestoreError.RESTORE_FAILED, match="putting everything back failed too"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="restoring the previous files failed too"):
         undo_restore(ada.context, ada.agent)
     with raises_code(RestoreError.RESTORE_FAILED, match="cannot be completed yet"):
         undo_restore(ada.context, ada.agent, force=True)

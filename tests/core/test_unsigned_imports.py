@@ -92,8 +92,8 @@ def test_an_import_plants_no_repository_whose_configuration_runs(
     said = run_accepting("alf", "import", hostile, "--to", target)
     assert sorted(path.name for path in target.iterdir()) == [".envrc", ".mcp.json", "SOUL.md", "USER.md"]
     assert {each["name"] for each in said["skipped"]} >= {".git/config", ".git/HEAD"}
-    assert any(".git/config" in each and "it is never captured" in each for each in said["warnings"])
-    assert any(each.startswith("could run here: .envrc") for each in said["warnings"])
+    assert any(".git/config" in each and "Lifeboat never captures this file" in each for each in said["warnings"])
+    assert any(each.startswith("could run on this machine: .envrc") for each in said["warnings"])
     subprocess.run(["git", "status"], cwd=target, capture_output=True, check=False, timeout=patience())
     assert not (tmp_path / "planted").exists()
 
@@ -113,8 +113,8 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     assert run_command(["alf", "import", str(hostile), "--to", str(target)]) == 3
     said = capsys.readouterr()
     assert "This state is in quarantine: nothing of it is written yet." in said.out
-    assert ".envrc: direnv runs it\n  | evil .envrc" in said.out
-    assert "could run here" in said.err
+    assert ".envrc: direnv runs this file\n  | evil .envrc" in said.out
+    assert "could run on this machine" in said.err
     (command,) = re.findall("What helps: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
     assert not target.exists()
     assert run_command(command.split()) == 0
@@ -132,7 +132,7 @@ def test_a_script_that_did_not_see_the_state_cannot_accept_it(
         helps = json.loads(said.out)["error"]["fix"]
         assert helps.endswith("--accept-unsigned --dry-run")
     else:
-        assert ".envrc: direnv runs it" in said.out and "--accept-unsigned --seen" in said.err
+        assert ".envrc: direnv runs this file" in said.out and "--accept-unsigned --seen" in said.err
     assert not (tmp_path / "ada").exists()
 
 
@@ -158,7 +158,7 @@ def test_a_user_at_a_terminal_sees_the_state_and_answers(
     target = tmp_path / "ada"
     status = run_command(["alf", "import", str(hostile), "--to", str(target), "--accept-unsigned", "--yes"])
     said = capsys.readouterr()
-    assert ".envrc: direnv runs it" in said.out and "Write it?" in said.err
+    assert ".envrc: direnv runs this file" in said.out and "Write it?" in said.err
     assert (status == 0) == (answer == "y") == target.exists()
 
 
@@ -173,7 +173,7 @@ def test_an_unsigned_state_of_a_vault_is_shown_first_as_well(
     for more in ((), ("--accept-unsigned", "--yes")):
         assert run_command([*words, *more]) == 3
         said = capsys.readouterr()
-        assert "This state is in quarantine" in said.out and ".envrc: direnv runs it" in said.out
+        assert "This state is in quarantine" in said.out and ".envrc: direnv runs this file" in said.out
         assert not (tmp_path / "again").exists()
     code = said.err.rpartition("--seen ")[2].strip()
     assert run_command([*words, "--accept-unsigned", "--seen", code]) == 0
@@ -192,7 +192,7 @@ def test_the_command_that_helps_keeps_every_other_word() -> None:
 def test_a_dry_run_names_every_hazard_too(hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--dry-run", "--accept-unsigned"]
     assert run_command(words) == 0
-    assert ".mcp.json: lists programs that an agent starts" in capsys.readouterr().out
+    assert ".mcp.json: a list of programs that an agent starts" in capsys.readouterr().out
     assert run_command([*words, "--json"]) == 0
     assert any(".mcp.json" in each for each in json.loads(capsys.readouterr().out)["warnings"])
     assert not (tmp_path / "ada").exists()

@@ -73,7 +73,7 @@ def test_rubbish_in_the_vector_column_stops_nothing_and_is_said(ada: ProtectedCl
         ada.install.remember(key, f"Something {key}", created_at=LATELY, embedding=rubbish)
     report = ada.capture()
     assert report.records == {"created": 4}
-    assert any("vectors are not 2 finite numbers" in warning for warning in report.warnings)
+    assert any("because they do not consist of 2 finite numbers" in warning for warning in report.warnings)
 
 
 def test_lost_caches_change_nothing(ada: ProtectedClaw) -> None:

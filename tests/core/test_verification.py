@@ -98,7 +98,7 @@ def test_what_does_not_come_back_from_the_disk_is_named(ada: Harbour) -> None:
     files = Flipping()
     found = samples_and_drills.drill_vault(replace(ada.context, files=files), ada.agent)
     assert files.fired
-    assert found.mismatches == ["SOUL.md: has other bytes"]
+    assert found.mismatches == ["SOUL.md: has other content"]
 
 
 def test_a_live_file_that_differs_under_the_same_time_is_named(ada: Harbour) -> None:

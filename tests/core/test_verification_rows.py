@@ -67,7 +67,7 @@ def test_every_memory_is_made_a_row_and_compared(tmp_path: Path, generation: str
 def test_a_memory_that_a_restore_would_not_write_is_named(claw: ProtectedClaw, monkeypatch: pytest.MonkeyPatch) -> None:
     spoil(monkeypatch, "DELETE FROM memories WHERE key = 'berth'")
     lost = claw.memories()["The boat lies at berth seven."]["id"]
-    assert drilled(claw).mismatches == [f"memory {lost}: its row differs from the captured state"]
+    assert drilled(claw).mismatches == [f"the database row of the memory {lost} differs from the captured state"]
 
 
 def test_a_memory_that_would_come_back_otherwise_is_named_and_not_said(
@@ -117,7 +117,7 @@ def test_a_row_of_another_table_that_would_not_come_back_is_named(
     knowing(claw)
     spoil(monkeypatch, "DELETE FROM nodes WHERE id = 'n1'", name="knowledge.db")
     assert drilled(claw).mismatches == [
-        "row raw/zeroclaw-home/db/knowledge/nodes.jsonl#1: it differs from the captured state"
+        "the row raw/zeroclaw-home/db/knowledge/nodes.jsonl#1 differs from the captured state"
     ]
 
 

@@ -163,7 +163,7 @@ class TestConnecting:
         with (
             full as served,
             served.connect(),
-            raises_code(ServiceError.DOES_NOT_ANSWER, match="the limit of 1 connection is reached"),
+            raises_code(ServiceError.DOES_NOT_ANSWER, match="the daemon has reached its limit of 1 connection"),
         ):
             _connect(context, kind)
 

@@ -261,7 +261,7 @@ class TestFailures:
 
     def test_of_the_parameters_are_told_as_such(self, serve: Serve) -> None:
         async def fail(_: JsonObject) -> JsonObject:
-            raise BadRequest("agents: must be a list of ids")
+            raise BadRequest("the parameter `agents` must be a list of ids")
 
         with serve({"fail": fail}).greeted() as raw:
             assert _code(raw.ask("fail")) == json_rpc.INVALID_PARAMETERS

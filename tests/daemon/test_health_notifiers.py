@@ -221,7 +221,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch: pytest.Monkey
 
 def test_a_desktop_that_does_not_take_it_is_said(monkeypatch: pytest.MonkeyPatch, at_desktop: Context) -> None:
     desktop_package(monkeypatch, takes=False)
-    assert on_desktop(at_desktop) == {"desktop": "the desktop did not show it"}
+    assert on_desktop(at_desktop) == {"desktop": "the desktop did not show the notification"}
 
 
 def test_a_desktop_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch, at_desktop: Context) -> None:

@@ -184,7 +184,7 @@ def test_a_key_that_is_never_told_of_holds_up_no_status_and_no_capture(before: I
     before.passes(1)
     asked = before.ask("status")
     before.passes(4)
-    assert "no answer" in asked.result()["key"]["note"]
+    assert "has not answered" in asked.result()["key"]["note"]
     assert before.place(ada).captures == 1
     before.passes(120)
     assert before.log.count("key_look_failed") == 1

@@ -189,7 +189,7 @@ def test_a_service_manager_that_does_not_answer_has_a_time_limit(
 ) -> None:
     fake.be("slow")
     monkeypatch.setattr(systemd, "PATIENCE", 0.2)
-    assert "no answer" in str(units.inspect_unit(context).problem)
+    assert "did not answer" in str(units.inspect_unit(context).problem)
 
 
 def test_a_start_that_fails_says_what_systemd_said(context: Context, fake: FakeSystemctl) -> None:

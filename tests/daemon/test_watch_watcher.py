@@ -375,7 +375,7 @@ def test_a_file_system_that_does_not_answer_holds_up_nobody(workspace: Path, mon
 
     async def story(seen: Watching) -> None:
         seen.watcher.follow(ADA, WatchPlan((PlannedFolder(str(workspace)),)))
-        assert seen.coverage().reason == "being set up"
+        assert seen.coverage().reason == "Lifeboat is still setting up the watches"
         (workspace / "MEMORY.md").write_text("not seen by anybody")
         answers.set()
         await seen.told_of(RESCAN)

@@ -104,7 +104,7 @@ def test_a_key_that_asks_for_ever_ends_its_look_and_stops_nothing_else(
         assert office.do("capture", port.ada.agent.id)["capture"]["changed"]
         assert office.do("standing", port.ada.agent.id)["facts"]
         monkeypatch.setitem(time_limits.SECONDS, "key", 0.3)
-        with pytest.raises(WorkerFailed, match="key was not done"):
+        with pytest.raises(WorkerFailed, match="key did not finish within"):
             office.do("key")
 
 

@@ -217,7 +217,7 @@ def test_work_that_takes_too_long_is_ended_and_said(tmp_path: Path, monkeypatch:
     with offices.office() as office:
 
         async def story() -> None:
-            with pytest.raises(WorkerFailed, match="hold was not done after"):
+            with pytest.raises(WorkerFailed, match="hold did not finish within"):
                 await Held(tmp_path / "1", office, stubborn=True).task
 
         office.run(story())

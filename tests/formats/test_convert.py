@@ -178,7 +178,7 @@ def test_every_object_of_a_source_has_exactly_one_fate(context: Context, tmp_pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"id": "../../etc/passwd"}, "memories have it"),
+        ({"id": "../../etc/passwd"}, "two memories use it"),
         ({"temporal": {}}, "is invalid"),
         ({"temporal": {"created_at": "yesterday"}}, "is invalid"),
         ({"content": 7}, "is invalid"),

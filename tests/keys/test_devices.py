@@ -93,7 +93,7 @@ def test_a_machine_is_found_by_its_name_or_the_beginning_of_its_id() -> None:
     assert device_registry.find_machine(known, "laptop") == device_registry.find_machine(known, "abab") == known[0]
     with raises_code(KeysError.UNKNOWN_MACHINE, match=r"Laptop \(abababababababab\), desk"):
         device_registry.find_machine(known, "phone")
-    with raises_code(KeysError.UNKNOWN_MACHINE, match="name one by its id"):
+    with raises_code(KeysError.UNKNOWN_MACHINE, match="give the id of one of them"):
         device_registry.find_machine([known[0], KnownDevice(b"\xcd" * 32, "laptop", MONDAY, MONDAY)], "laptop")
     with raises_code(KeysError.UNKNOWN_MACHINE, match="none"):
         device_registry.find_machine([], "laptop")

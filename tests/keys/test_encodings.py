@@ -32,5 +32,5 @@ def test_unusual_spellings_are_refused(text: object) -> None:
 
 
 def test_the_size_is_checked() -> None:
-    with pytest.raises(ValueError, match="32 bytes were expected, 1 found"):
+    with pytest.raises(ValueError, match="expected 32 bytes, found 1"):
         from_base64("AA==", 32)

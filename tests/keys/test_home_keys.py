@@ -185,7 +185,7 @@ def test_a_key_file_that_is_a_link_or_a_pipe_is_refused(folder: Path, keys: Home
 @posix_only
 def test_a_key_folder_that_leads_elsewhere_is_refused(tmp_path: Path, keys: HomeKeys, folder: Path) -> None:
     (tmp_path / "linked").symlink_to(folder)
-    with raises_code(KeysError.UNSAFE, match="is a link, not a directory"):
+    with raises_code(KeysError.UNSAFE, match="is a link, but must be a directory"):
         HomeKeys(tmp_path / "linked").user_key()
 
 
@@ -201,7 +201,7 @@ def test_a_key_file_that_holds_another_key_than_it_names_is_refused(folder: Path
     document = json.loads((folder / "user.key").read_bytes())
     document["key_id"] = "0" * 32
     (folder / "user.key").write_text(json.dumps(document))
-    with pytest.raises(KeyDamaged, match="does not contain the key whose id it states"):
+    with pytest.raises(KeyDamaged, match="states the id of one key, but contains another key"):
         keys.user_key()
 
 

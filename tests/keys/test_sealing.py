@@ -255,7 +255,7 @@ ARGON2ID = {
 @pytest.mark.parametrize("encryption", [ARGON2ID, {"algorithm": "aes-256-gcm", "nonce": "AA"}, {}, None, 5])
 def test_what_another_program_sealed_is_named_as_such_without_any_work(encryption: object) -> None:
     foreign = {"id": CREDENTIAL, "encrypted_payload": "AAAA", "encryption": encryption}
-    with pytest.raises(UnknownSealing, match="not sealed by this program"):
+    with pytest.raises(UnknownSealing, match="not sealed by Lifeboat"):
         credential_sealing.unseal_credential(foreign, SECRET)
 
 

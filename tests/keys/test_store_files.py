@@ -334,7 +334,7 @@ def test_a_command_that_fails_is_told_without_a_word_of_what_it_printed(home: Ca
 
 
 def test_a_command_that_prints_no_key_is_told_without_it(home: Callable[..., HomeKeys]) -> None:
-    with raises_code(NoKey.COMMAND_FAILED, match="printed no key") as caught:
+    with raises_code(NoKey.COMMAND_FAILED, match="did not print a key") as caught:
         home(_prints("correct horse battery staple")).ensure()
     assert "horse" not in caught.value.message
 

@@ -81,7 +81,7 @@ def test_a_document_of_yesterday_takes_the_place_of_none(
     bucket.put(before, old)
     bucket.delete(now)
     anew(shared, tenant)
-    with pytest.raises(VaultDamaged, match="the stored one is older"):
+    with pytest.raises(VaultDamaged, match="which has only an older version"):
         shared.endpoint.keys(tenant.tenant.id)
     assert named(shared, tenant) == now
     bucket.put(now, new)

@@ -174,7 +174,7 @@ def test_after_giving_up_agents_push_again_and_the_next_move_brings_all(
 
 def test_what_is_finished_cannot_be_given_up(moving: Moving) -> None:
     moving.move()
-    with pytest.raises(errors.EndpointMoved, match="give the new endpoint to find out"):
+    with pytest.raises(errors.EndpointMoved, match="give the new endpoint with --to"):
         abort_migration(moving.old)
     with pytest.raises(errors.EndpointMoved, match="is finished"):
         abort_migration(moving.old, moving.new)

@@ -222,7 +222,7 @@ def test_credentials_go_into_signed_states_only(
 ) -> None:
     unsigned: dict[str, bytes | None] = {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", change(ArchiveFile(exported)) | unsigned)
-    with raises_code(RestoreError.UNSIGNED_STATE, match="credentials are only put into signed states"):
+    with raises_code(RestoreError.UNSIGNED_STATE, match="restores credentials only with a signed state"):
         exchange.import_archive(
             machine.ada.context,
             hostile,

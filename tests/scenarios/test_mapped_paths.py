@@ -85,7 +85,7 @@ def test_a_dry_run_names_what_may_be_another_project(agent: dict[str, Any]) -> N
     plan = run("restore", agent["id"], "--dry-run", *MAP)
     assert any("projects/-srv-ada-boats" in warning and "-srv-adam" not in warning for warning in plan["warnings"])
     exact = run("restore", agent["id"], "--dry-run", "--map", "/srv/ada/boats=/srv/bob/boats")
-    assert not any("taken for projects" in warning for warning in exact["warnings"])
+    assert not any("Lifeboat assumes that these projects" in warning for warning in exact["warnings"])
 
 
 def test_two_projects_of_one_name_are_refused(agent: dict[str, Any], isolated_home: Path) -> None:

@@ -273,7 +273,10 @@ def test_an_agent_that_began_at_another_service_is_held_until_it_is_whole(
     client.sync(workspace)
     second_copies.added(Context.open(), endpoint)
     (there,) = [one for one in run("agents", "list", "--remote", "home")["agents"] if one["id"] == number]
-    assert there["held"] == {"reason": "its content at sequence 1 is only at its former service", "previous": None}
+    assert there["held"] == {
+        "reason": "the content of sequence 1 is only at the former service of the agent",
+        "previous": None,
+    }
     with pytest.raises(ClientError, match="parse"):
         client.restore(number, workspace)
     client.forget(number)

@@ -130,8 +130,8 @@ def test_status_and_doctor_say_what_is_lost_and_when_it_is_asked_for_again(lost:
     machine = lost.copies.laptop
     facts = status_gathering.gather_facts(machine.context, machine.known_agent)
     (home,) = (each for each in facts.remotes if each.name == HOME)
-    assert home.state == "error" and "next attempt to repair it is after" in home.message
-    assert any("next attempt to repair it is after" in found.result for found in doctor_remotes.check(machine.context))
+    assert home.state == "error" and "tries to repair it again after" in home.message
+    assert any("tries to repair it again after" in found.result for found in doctor_remotes.check(machine.context))
 
 
 def test_who_runs_sync_waits_for_no_pause(lost: Unmendable) -> None:

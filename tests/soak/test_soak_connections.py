@@ -197,7 +197,7 @@ def test_a_token_holder_is_served_while_the_server_is_at_its_limit(endpoint: Run
     print(
         f"{sum(crowd.opened.values())} without a token: {dict(crowd.opened)}, {crowd.refused} refused; {most} at most"
     )
-    assert "connections at their limit" in endpoint.log
+    assert "the limit of connections is reached" in endpoint.log
     assert endpoint.stop() == 0
 
 

@@ -59,7 +59,7 @@ def test_20000_folders_are_watched_without_holding_up_the_loop_and_cost_nothing_
         process.wait(lambda lines: bool(lines))
         before, began = process.ask("figures"), time.monotonic()
         # The loop answers while the folders are still being walked through.
-        assert process.ask(f"follow {forest}") == {"was": "being set up"}
+        assert process.ask(f"follow {forest}") == {"was": "Lifeboat is still setting up the watches"}
         until_watched(process, 20_201)
         took, after = time.monotonic() - began, process.ask("figures")
         until_idle(process)

@@ -139,7 +139,7 @@ async def test_the_key_comes_from_words_that_are_hidden_unless_asked_for() -> No
 @driven
 async def test_wrong_words_are_said_without_repeating_them() -> None:
     link = machine(knows_stick(), NO_KEY)
-    link.fails(("keys", "recover"), BadWords("not in the list of words: number 3"))
+    link.fails(("keys", "recover"), BadWords("these words are not in the word list: number 3"))
     async with _run(link) as pilot:
         await go_to(pilot, "return", 2)
         await press(pilot, "ctrl+n")

@@ -310,7 +310,7 @@ async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, CommandProgressScreen))
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, RemotesScreen)
-        assert notes(pilot)[-1] == "The work was cancelled: stopped by you"
+        assert notes(pilot)[-1] == "The task was cancelled: stopped by you"
 
 
 async def test_a_token_is_not_shown_and_is_said_to_count() -> None:
@@ -448,7 +448,7 @@ async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:
         await press(pilot, "enter", "down", "A")
         assert notes(pilot)[-1] == "Adopt: it is not on this machine; press r to restore it"
         await press(pilot, "down", "r")
-        assert notes(pilot)[-1] == "Restore: it has no sequence there yet"
+        assert notes(pilot)[-1] == "Restore: the remote has no sequence there yet"
 
 
 async def test_a_long_answer_leaves_room_for_its_button_and_is_read_line_by_line() -> None:

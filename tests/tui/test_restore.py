@@ -245,8 +245,8 @@ async def test_warnings_missing_things_and_hazards_are_said_before() -> None:
     link = machine()
     link.answers(DRY, PLAN | {
         "warnings": [
-            "video.mp4 (5000000 bytes) is only described; its content is not stored",
-            "gateway (pid 4121) is at work on it: nothing is written as long as it runs",
+            "the content of video.mp4 (5000000 bytes) is not stored, only its metadata",
+            "gateway (pid 4121) is using the database; Lifeboat writes nothing to it while the runtime runs",
         ],
         "running": "gateway (pid 4121)",
         "capabilities_missing": [{"name": "browser", "host_requirements": "chromium"}],

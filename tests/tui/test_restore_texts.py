@@ -8,6 +8,9 @@ from lifeboat_tui.screens.restore.restore_texts import describe_restored
 
 def test_a_restore_that_left_something_out_is_no_success() -> None:
     done = Done(
-        name="Juniper", sequence=3, to="/ws", left_out=(LeftOut("pic.png", "its content differs from what was signed"),)
+        name="Juniper",
+        sequence=3,
+        to="/ws",
+        left_out=(LeftOut("pic.png", "its content differs from the signed content"),),
     )
     assert next(describe_restored(done)) == ("warning", "Restored sequence 3 of Juniper to /ws, without 1 file.")

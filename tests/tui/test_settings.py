@@ -128,12 +128,12 @@ async def test_a_choice_is_chosen_and_the_same_one_changes_nothing() -> None:
 
 async def test_a_text_is_tried_out_before_it_is_kept() -> None:
     link = configured()
-    link.fails(["config", "check", "retention.daily"], BadSetting("this has to be a time like 30s"))
+    link.fails(["config", "check", "retention.daily"], BadSetting("the value must be a time like 30s"))
     async with dashboard(link, screen="settings") as pilot:
         await to(pilot, "retention.daily")
         await press(pilot, "e")
         await type_in(pilot, "soon")
-        assert "Not valid: this has to be a time like 30s" in text_of(pilot) and changed(link) == []
+        assert "Not valid: the value must be a time like 30s" in text_of(pilot) and changed(link) == []
         assert pilot.app.screen.query_one("#answer", Input).value == "soon"
         link.answers(["config", "check", "retention.daily"], {"ok": True})
         await type_in(pilot, "60d")

@@ -89,7 +89,7 @@ def _folder(value: Any) -> Path:
     """Return an absolute path. Raises TypeError, ValueError."""
     os.fsencode(value)
     if "\0" in value or not os.path.isabs(value):
-        raise ValueError("workspace is an absolute path")
+        raise ValueError("the workspace must be an absolute path")
     return Path(value)
 
 
@@ -99,7 +99,7 @@ def _optional_time(value: Any) -> str | None:
         return None
     moment = times.parse_time(str(value))
     if not _EARLIEST_YEAR <= moment.year <= _LATEST_YEAR:
-        raise ValueError("the time is not in a plausible year")
+        raise ValueError(f"the time {value} is not in one of the years {_EARLIEST_YEAR} to {_LATEST_YEAR}")
     return times.to_text(moment)
 
 
@@ -224,7 +224,9 @@ def find_agent(context: Context, text: str) -> Agent:
         if len(found) == 1:
             return found[0]
         if found:
-            raise AgentError.AMBIGUOUS_AGENT(f"{text!r} is {' and '.join(agent.id for agent in found)}; use the id")
+            raise AgentError.AMBIGUOUS_AGENT(
+                f"several agents match {text!r}: {', '.join(agent.id for agent in found)}. Give the id of one of them"
+            )
     similar = get_close_matches(text, [agent.name for agent in agents if agent.name], n=1)
     suggestion = f". Did you mean {similar[0]!r}?" if similar else ""
     raise UnknownAgent(f"no agent has the name, id or workspace {text!r}{suggestion}")

@@ -40,7 +40,7 @@ def maintain_history(context: Context, agent: Agent) -> list[str]:
         with convert_system_errors():
             return thin_history.apply_retention(context, agent)
     except LifeboatError as error:
-        return [f"captured, but retention of old sequences failed: {error.message}"]
+        return [f"the agent was captured, but old sequences could not be thinned: {error.message}"]
 
 
 def send_to_remotes(
@@ -100,7 +100,7 @@ def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
     found = remote_drill.verify_or_drill(context, agent, config)
     if not found["ok"]:
         fix = f"lifeboat verify {quote_argument(agent.name)} --remote {quote_argument(config.name)}"
-        raise RemoteDamaged(f"the copy is damaged: {found['findings'][0]}", fix=fix)
+        raise RemoteDamaged(f"the copy of {agent.name} on {config.name} is damaged: {found['findings'][0]}", fix=fix)
 
 
 def find_head_number(context: Context, agent: Agent) -> int | None:

@@ -68,10 +68,13 @@ def explain_home_folder(context: Context, folder: Path) -> LifeboatError:
     found = _discovered_below(context, folder)
     if not found:
         return AgentError.WORKSPACE_REFUSED(
-            f"{folder} is a home folder, and no agent was found in it; name the folder of one agent", fix=DISCOVER
+            f"{folder} is the home directory of a user, and Lifeboat found no agent in it. Give "
+            "the workspace of one agent instead",
+            fix=DISCOVER,
         )
     return AgentError.WORKSPACE_REFUSED(
-        f"{folder} is a home folder with {_named(found)}; protect each by its own folder", fix=_add(context, found)
+        f"{folder} is the home directory of a user. Protect each workspace in it separately: {_named(found)}",
+        fix=_add(context, found),
     )
 
 
@@ -83,11 +86,11 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
     if error.code != NotAWorkspace.code:
         return error
     if (project := _project_runtime(folder)) is not None and folder != context.user_home:
-        return error.with_message(f"{folder} is a project that {project} works on, not the home of an agent")
+        return error.with_message(f"{folder} is a project directory of {project}, not the workspace of an agent")
     found = _discovered_below(context, folder)
     if found:
-        kind = "is the state directory of" if folder in {one.state_dir for one in found} else "contains"
-        return error.with_message(f"{folder} {kind} {_named(found)}, not a workspace", fix=_add(context, found))
+        relation = "it is the state directory of" if folder in {one.state_dir for one in found} else "it contains"
+        return error.with_message(f"{folder} is not a workspace: {relation} {_named(found)}", fix=_add(context, found))
     try:
         names = {each.name for each in folder.iterdir()}
     except OSError:
@@ -96,16 +99,18 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
         return _explain_empty(context, folder, error)
     if _SOUL in names:
         return error.with_message(
-            f"{folder} has a {_SOUL}, which several runtimes use, and nothing else that tells which one. "
-            "If OpenClaw runs this agent, name the runtime",
+            f"the runtime of {folder} is unknown: {_SOUL}, the only known file in it, is used by "
+            "several runtimes. If OpenClaw runs this agent, name the runtime",
             fix=f"lifeboat agents add {_quoted(folder)} --runtime openclaw",
         )
     if ".git" in names:
-        return error.with_message(f"{folder} is a git repository without the files of an agent")
+        return error.with_message(f"{folder} is a Git repository without the files of a known agent runtime")
     if notes is not None:
         return notes
     counted = count_text(len(names), "entry", "entries")
-    return error.with_message(f"{folder} has {counted}, and no files of a known runtime ({_runtimes(context)})")
+    return error.with_message(
+        f"{folder} contains {counted}, but no file of a known agent runtime ({_runtimes(context)})"
+    )
 
 
 def _project_runtime(folder: Path) -> str | None:
@@ -119,7 +124,7 @@ def _explain_empty(context: Context, folder: Path, error: NotAWorkspace) -> Life
     if known is None:
         return error.with_message(f"{folder} is empty", fix=DISCOVER)
     return error.with_message(
-        f"{folder} is empty; an agent can be restored into it",
+        f"{folder} is empty. Lifeboat can restore an agent into it",
         fix=f"lifeboat restore {quote_argument(known.name)} --to {_quoted(folder)}",
     )
 

@@ -103,7 +103,7 @@ def _held(
         else:
             lock.acquire(timeout=timeout or 0.0)
     except Timeout:
-        raise Busy(f"{_holder_text(context, note)} holds the lock") from None
+        raise Busy(f"{_holder_text(context, note)} holds the lock that this command needs") from None
     except OSError as error:
         is_read_only = context.home.is_read_only
         if error.errno not in REFUSALS or not (only_reads or is_read_only):
@@ -138,7 +138,7 @@ def _held_as_it_is(context: Context, path: Path, note: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise Busy(f"{_holder_text(context, note)} holds the lock") from error
+            raise Busy(f"{_holder_text(context, note)} holds the lock that this command needs") from error
         yield
 
 
@@ -156,7 +156,7 @@ def _acquire(context: Context, lock: FileLock, note: Path, patience: LockPatienc
                 raise
             if waited >= patience.said_after and not is_said:
                 is_said = True
-                patience.tell(f"Waiting for {_holder_text(context, note)}...")
+                patience.tell(f"Waiting for {_holder_text(context, note)} to finish...")
 
 
 def write_holder_note(context: Context, note: Path, body: bytes) -> None:

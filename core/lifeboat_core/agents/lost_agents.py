@@ -49,8 +49,9 @@ def describe_lost_agents(context: Context) -> list[str]:
 
 def _lost_words(agent_id: str) -> str:
     return (
-        f"agents/{agent_id}.toml is lost, and its vault does not name the workspace: this agent is not captured."
-        f" Restore agents/{agent_id}.toml from a backup of the home"
+        f"the file agents/{agent_id}.toml is missing, and the agent's vault does not contain the "
+        "path of the workspace, so Lifeboat cannot capture this agent. Restore "
+        f"agents/{agent_id}.toml from a backup of the home"
     )
 
 
@@ -62,7 +63,10 @@ def _from_copies(context: Context) -> list[str]:
         ):  # `describe_lost_agents` reports this one, and the others are written
             agent = agent_files.load_agent(context, agent_id)
             if agent_id in agent_files.ids_with_file(context):
-                said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and was rewritten from its copy")
+                said.append(
+                    f"the file agents/{agent_id}.toml ({agent.name}) was missing; Lifeboat restored "
+                    "it from the copy in its home"
+                )
     return said
 
 
@@ -74,8 +78,8 @@ def _from_vaults(context: Context) -> list[str]:
             if agent is not None:
                 agent_files.save_agent(context, agent)
                 said.append(
-                    f"agents/{agent_id}.toml ({agent.name}) was lost and was rewritten from its vault;"
-                    " this agent's settings are reset to defaults"
+                    f"the file agents/{agent_id}.toml ({agent.name}) was missing; Lifeboat "
+                    "created it again from the vault, with default settings for this agent"
                 )
     return said
 

@@ -84,7 +84,7 @@ def protect_workspace(
         known = _registered(context, folder) or (None if new else _brought_back(context, folder, runtime))
         if known is not None and known.watched:
             raise AgentError.ALREADY_PROTECTED(
-                f"{folder} is the workspace of {known.name} ({known.id})",
+                f"{folder} is already the workspace of the agent {known.name} ({known.id})",
                 fix=f"lifeboat sync {quote_argument(known.name)}",
             )
         if known is not None and not new:
@@ -216,9 +216,9 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
     real = Path(os.path.realpath(folder))
     home = Path(os.path.realpath(context.home.folder))
     if not is_utf8(str(real)):
-        raise AgentError.WORKSPACE_REFUSED(f"the path {make_printable(str(real))} is not UTF-8", fix=DISCOVER)
+        raise AgentError.WORKSPACE_REFUSED(f"the path {make_printable(str(real))} is not valid UTF-8", fix=DISCOVER)
     if real == Path(real.anchor):
-        raise AgentError.WORKSPACE_REFUSED(f"{real} is the root of the file system", fix=DISCOVER)
+        raise AgentError.WORKSPACE_REFUSED(f"{real} is the root directory of the file system", fix=DISCOVER)
     if real in _home_folders(context):
         raise folder_explanations.explain_home_folder(context, real)
     if _nested(real, home):
@@ -239,8 +239,8 @@ def _are_apart(context: Context, folder: Path, agent: Agent, workspace: Path) ->
 
 
 def _overlap(folder: Path, other: Path, named: str) -> str:
-    how = "is" if folder == other else "is inside" if other in folder.parents else "contains"
-    return f"{folder} {how} {named}"
+    is_or_contains = "is" if folder == other else "is inside" if other in folder.parents else "contains"
+    return f"{folder} {is_or_contains} {named}"
 
 
 def _home_folders(context: Context) -> set[Path]:
@@ -279,13 +279,14 @@ def rename_agent(context: Context, agent: Agent, name: str) -> Agent:
     with home_lock(context, "agents rename"):
         name = name.strip()
         if not name or not name.isprintable():
-            raise AgentError.NAME_REFUSED("a name needs at least one letter and no line break")
+            raise AgentError.NAME_REFUSED("a name needs at least one letter and must not contain a line break")
         if _typable(name) != name:
             raise AgentError.NAME_REFUSED(
-                f"a name must not begin with a dash, has single spaces and at most {LONGEST_NAME} characters"
+                "a name must not begin with a dash or contain two spaces in a row, and it must "
+                f"have at most {LONGEST_NAME} characters"
             )
         if choose_free_name(context, name) != name and name.casefold() != agent.name.casefold():
-            raise AgentError.NAME_REFUSED(f"an agent named {name!r} exists already")
+            raise AgentError.NAME_REFUSED(f"another agent already has the name {name!r}")
         return save_agent(context, replace(agent, name=name))
 
 
@@ -370,7 +371,7 @@ def accept_removals(context: Context, agent: Agent) -> bool:
     """
     if not agent.workspace.is_dir():
         raise AgentError.WORKSPACE_REFUSED(
-            f"{agent.workspace} does not exist, so its contents cannot be accepted",
+            f"the workspace {agent.workspace} does not exist, so Lifeboat cannot accept its current contents",
             fix=f"lifeboat restore {quote_argument(agent.name)}",
         )
     with agent_lock(context, agent.id, "accept"), context.vault(agent.id) as vault:

@@ -36,7 +36,9 @@ def plan_project_move(context: Context, agent: Agent, old: Path, new: Path) -> P
     projects, installation = _support(context, agent)
     if not new.is_dir():
         words = f"mv {quote_argument(str(old))} {quote_argument(str(new))}"
-        raise AgentError.PROJECT_REFUSED(f"{new} does not exist; move the project itself first", fix=words)
+        raise AgentError.PROJECT_REFUSED(
+            f"{new} does not exist. Move the project folder first, then repeat this command", fix=words
+        )
     try:
         plan = projects.plan_move(installation, str(old), str(new))
         _refuse_conflicts(plan)
@@ -44,7 +46,7 @@ def plan_project_move(context: Context, agent: Agent, old: Path, new: Path) -> P
         raise AgentError.PROJECT_REFUSED(refusal_reason(error)) from error
     if not (plan.folders or plan.files):
         raise AgentError.PROJECT_REFUSED(
-            f"{agent.name} has no data of a project at {old}", fix=f"ls {agent.workspace}/projects"
+            f"{agent.name} has no stored data about a project at {old}", fix=f"ls {agent.workspace}/projects"
         )
     return plan
 
@@ -70,7 +72,7 @@ def move_project(context: Context, agent: Agent, old: Path, new: Path) -> MovedP
                 _move_folder(context, source, target)
         except OSError as error:
             raise AgentError.PROJECT_REFUSED(
-                f"only a part was moved: {refusal_reason(error)}; to continue, run the same command again"
+                f"the project was moved only in part: {refusal_reason(error)}. To continue, repeat the same command"
             ) from error
     return MovedProject(before, capture_agent(context, agent))
 
@@ -78,16 +80,18 @@ def move_project(context: Context, agent: Agent, old: Path, new: Path) -> MovedP
 def _support(context: Context, agent: Agent) -> tuple[ProjectSupport, Installation]:
     adapter = context.adapter(agent.runtime)
     if adapter.projects is None:
-        raise AgentError.PROJECT_REFUSED(f"{agent.runtime} stores nothing by the path of a project")
+        raise AgentError.PROJECT_REFUSED(
+            f"{agent.runtime} stores no data under the path of a project, so there is nothing to move"
+        )
     return adapter.projects, adapter.locate(agent.workspace, context.environment, context.user_home)
 
 
 def _refuse_running(context: Context, agent: Agent) -> None:
     adapter = context.adapter(agent.runtime)
     _, installation = _support(context, agent)
-    said = adapter.placement.running(installation) if adapter.placement is not None else ""
-    if said:
-        raise make_running_error(said, adapter, "writes into these files")
+    running = adapter.placement.running(installation) if adapter.placement is not None else ""
+    if running:
+        raise make_running_error(running, adapter, "writes into these files")
 
 
 def _refuse_conflicts(plan: ProjectMove) -> None:
@@ -96,7 +100,7 @@ def _refuse_conflicts(plan: ProjectMove) -> None:
         for name in _names_below(source):
             if os.path.lexists(target / name):
                 raise AgentError.PROJECT_REFUSED(
-                    f"{target / name} exists, and so does {source / name}; keep one of them, or merge them",
+                    f"both {source / name} and {target / name} exist. Delete one of them, or merge them",
                     fix=f"diff {quote_argument(str(source / name))} {quote_argument(str(target / name))}",
                 )
 

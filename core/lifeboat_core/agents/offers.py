@@ -133,7 +133,7 @@ def load_dismissed_folders(context: Context) -> frozenset[str]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: {refusal_reason(error)}") from error
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise ConfigError(f"{path}: {DISMISSED} is not a list of folders")
+        raise ConfigError(f"{path}: {DISMISSED} must be a list of folders")
     return frozenset(found)
 
 

@@ -64,9 +64,9 @@ def install_hook(context: Context, agent: Agent) -> HookPlan:
     with home_lock(context, "agents hook"):
         planned = plan_hook(context, agent)
         _carry_out(context, agent, planned)
-        wrong = find_hook_problem(context, agent)
-    if wrong and not planned.waits:
-        raise HookFailed(f"{agent.name}: {wrong}", fix=f"lifeboat agents hook {quote_argument(agent.name)} --show")
+        problem = find_hook_problem(context, agent)
+    if problem and not planned.waits:
+        raise HookFailed(f"{agent.name}: {problem}", fix=f"lifeboat agents hook {quote_argument(agent.name)} --show")
     return planned
 
 
@@ -100,7 +100,10 @@ def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
         yield
     except HookUnavailable as error:
         idle = context.config().get("session.idle", agent.settings).written
-        without = f"without a hook, a session ends when nothing changed for {idle} (session.idle)"
+        without = (
+            "without a hook, Lifeboat assumes that a session has ended when nothing has changed for "
+            f"{idle} (setting session.idle)"
+        )
         raise HookUnavailable(f"{error.message}; {without}", fix=error.fix) from error
 
 
@@ -155,7 +158,11 @@ def _run_steps(context: Context, planned: HookPlan) -> None:
             timeout_seconds=step.timeout_seconds,
         )
         if not ran.ok:
-            why = "it did not end in time" if ran.timed_out else ran.output.strip() or f"status {ran.exit_status}"
+            why = (
+                f"the program did not end within {step.timeout_seconds} seconds"
+                if ran.timed_out
+                else ran.output.strip() or f"exit status {ran.exit_status}"
+            )
             raise HookFailed(f"{Path(step.command[0]).name} {' '.join(step.command[1:])}: {why}")
 
 

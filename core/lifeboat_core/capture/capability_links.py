@@ -69,7 +69,7 @@ def describe_unmet_needs(state: State) -> list[str]:
     error)."""
     known = documents.load_credentials(state)
     return [
-        f"the capability {capability['name']} needs the credential {wanted}, which does not exist"
+        f"the agent's capability {capability['name']} needs the credential {wanted}, which does not exist"
         for capability in documents.list_capabilities(documents.load_document(state, archive_layout.IDENTITY))
         for wanted in documents.filter_texts(capability.get(_IDS))
         if wanted not in known

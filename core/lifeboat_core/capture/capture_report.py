@@ -104,7 +104,9 @@ class CaptureReport:
         them. `command` shows the rest."""
         named = *self._unreadable(), (KEPT_OUT, self.over_limit), (LATE, self.late)
         rest = f": {command}" if command else ""
-        found = [f"{path_text(path)} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
+        found = [
+            f"{path_text(path)} {problem}: {why}" for problem, files in named for path, why in sorted(files.items())
+        ]
         more = [f"and {count_text(len(found) - MOST_REASONS, 'more file')}{rest}"] if len(found) > MOST_REASONS else []
         return [*found[:MOST_REASONS], *more, *(f"{each}{rest}" for each in self._capped())]
 
@@ -113,7 +115,7 @@ class CaptureReport:
         named = self.late.keys() | self.over_limit.keys() | self.skipped.keys()
         count = len(self.left_out.keys() - named)
         return (
-            [(f"{count_text(count, 'file')} in folders with a limit not captured in the current version")]
+            [(f"{count_text(count, 'file')} not captured in the current version, because of a limit on the folder")]
             if count
             else []
         )

@@ -175,7 +175,7 @@ def _said_once_committed(report: CaptureReport, row: SequenceRow | None) -> Iter
         is_damage = isinstance(error, sqlite3.Error) and not is_write_refusal(error)
         if row is None or is_damage:
             raise
-        report.warnings.append(f"captured, but {_CACHE_LOST}: {describe_refusal(error)}")
+        report.warnings.append(f"the agent was captured, but {_CACHE_LOST}: {describe_refusal(error)}")
 
 
 def _clear_staging(session: CaptureSession) -> None:

@@ -234,9 +234,9 @@ class FileCapture:
         except OverLimit:
             self._leave_out(found)
         except Unstable:
-            self.report.unstable[found.path] = "it changed while it was read"
+            self.report.unstable[found.path] = "the file changed while Lifeboat read it"
         except FileNotFoundError:
-            self.report.unstable[found.path] = "it was removed while it was read"
+            self.report.unstable[found.path] = "the file was removed while Lifeboat read it"
         except OSError as error:
             self.report.unread[found.path] = refusal_reason(error)
         return None
@@ -260,7 +260,7 @@ class FileCapture:
     def _leave_out(self, found: ScannedEntry) -> None:
         cap = self._caps.of(found)
         if cap is not None and cap.size is not None:
-            self.report.leave_out(found.path, f"larger than {cap.size >> 20} MB")
+            self.report.leave_out(found.path, f"the file is larger than {cap.size >> 20} MB")
             return
         refusal = self.large.too_large(found.key.size)
         self.report.leave_out(found.path, refusal.why, fix=self.large.fix_of(refusal))
@@ -405,7 +405,7 @@ class FileCapture:
                 self._remove(one.path)
                 self.unseen.add(name)
             else:
-                self.report.unstable[one.path] = "it was created again while the folder was read"
+                self.report.unstable[one.path] = "the file was created again while Lifeboat read its folder"
 
     def _is_gone(self, name: str, one: KnownFile, scan: RootScan, roots: list[CaptureRoot]) -> bool:
         """Return whether a file is ignored now, or the system confirms that it does not exist."""

@@ -47,7 +47,9 @@ def find_kept_rows(
         databases = seen.adapter.databases
         reason = databases.unreadable_rows(seen.installation, entry.path, body) if databases is not None else ""
         if reason:
-            kept.files[entry.path] = f"{reason}; its captured rows stay; {advise_on_missing(session)}"
+            kept.files[entry.path] = (
+                f"{reason}; the rows that were captured before are kept; {advise_on_missing(session)}"
+            )
         elif entry.path in names:
             _wait(session, seen, kept, entry.path, body, tables.get(entry.path, b""), names[entry.path])
     held = {entry.path for entry in session.state.entries(prefix)}
@@ -81,8 +83,8 @@ def _wait(
     if _is_cut((session.overlay.meta(path) or {}).get(entry_metas.CUTS, ()), spans):
         # A line with cuts cannot be added to new ones: credentials are sealed with the digest of the whole file.
         kept.files[path] = (
-            f"the last restore could not write {count_text(len(waiting), 'row')}: they stay "
-            f"in the history; {advise_on_missing(session)}"
+            f"the last restore could not write {count_text(len(waiting), 'row')}, which Lifeboat "
+            f"keeps in the history; {advise_on_missing(session)}"
         )
     elif waiting:
         kept.waiting[path] = waiting

@@ -73,7 +73,9 @@ def _find(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None
     if known is None or known.state_dir is None:
         return KnownInstallation(found)
     return KnownInstallation(
-        known, f"{known.state_dir} does not exist or no longer names this workspace; {advise_on_missing(session)}"
+        known,
+        f"{known.state_dir} does not exist, or its configuration no longer contains this "
+        f"workspace; {advise_on_missing(session)}",
     )
 
 
@@ -109,7 +111,7 @@ def _holds_nothing(session: CaptureSession) -> bool:
 
 
 def advise_on_missing(session: CaptureSession) -> str:
-    return f"if this is intended: lifeboat agents accept {quote_argument(session.agent.name)}"
+    return f"if this change is intended: lifeboat agents accept {quote_argument(session.agent.name)}"
 
 
 def remember_installation(vault: Vault, found: KnownInstallation, agent: Agent) -> None:

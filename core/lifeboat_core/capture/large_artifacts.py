@@ -93,20 +93,27 @@ class LargeArtifacts:
         total = sum(size for path, size in taken.items() if path != found.path) + size
         if total > limits.max_total:
             raised = f"artifacts.max_total {_raised(total)}"
-            return ArtifactRefusal("all large files together are larger than artifacts.max_total", fix=raised)
+            return ArtifactRefusal(
+                "all large files together exceed the limit of the setting artifacts.max_total", fix=raised
+            )
         last = None if anyhow else self.captured_at(found.path)
         if last is None:
             return None
         wait = limits.wait_for(size) - (times.parse_time(self.now) - times.parse_time(last))
         if wait <= timedelta(0):
             return None
-        why = f"its version of {time_text(last)} is captured; a large file is captured again after artifacts.interval"
+        why = (
+            f"Lifeboat has captured the version of {time_text(last)} and captures a large file again "
+            "only after the time in artifacts.interval"
+        )
         return ArtifactRefusal(why, wait.total_seconds())
 
     def too_large(self, size: int) -> ArtifactRefusal:
         """Return the refusal of a file of this size until the user raises the limit."""
         raised = f"artifacts.max_file {_raised(size)}"
-        return ArtifactRefusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
+        return ArtifactRefusal(
+            f"the file has {size_text(size)}, more than the setting artifacts.max_file allows", fix=raised
+        )
 
     def fix_of(self, refusal: ArtifactRefusal) -> str | None:
         """Return the command that makes room for a file, None when there is none."""
@@ -149,7 +156,9 @@ class FolderCaps:
             new = sorted(name for name in below if name not in known)
             files = (name for name, one in known.items() if name.startswith(prefix) and not stat.S_ISDIR(one.key.mode))
             held = sum(1 for name in files if name in there) if new else 0
-            found |= dict.fromkeys(new[max(cap.count - held, 0) :], f"more than {cap.count} files")
+            found |= dict.fromkeys(
+                new[max(cap.count - held, 0) :], f"the folder has reached its limit of {cap.count} files"
+            )
         return found
 
     def too_soon(self, found: ScannedEntry, captured_at: str | None, now: str) -> str | None:
@@ -160,5 +169,6 @@ class FolderCaps:
         if times.parse_time(now) - times.parse_time(captured_at) >= timedelta(seconds=cap.seconds):
             return None
         return (
-            f"its version of {time_text(captured_at)} is captured; it changes constantly and is captured once an hour"
+            f"Lifeboat has captured the version of {time_text(captured_at)}; this file changes "
+            "constantly, so Lifeboat captures it once an hour"
         )

@@ -72,7 +72,12 @@ def uncut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> Un
     forgotten, unless another file that is cut has them too. Raises AgentError.UNKNOWN_PATH for what is not cut for its
     look, and what a capture raises."""
     with context.vault(agent.id) as vault:
-        chosen = [_chosen(name, _cut_for_looks(vault), "is not cut for looking like a secret") for name in names]
+        chosen = [
+            _chosen(
+                name, _cut_for_looks(vault), "contains no text that Lifeboat cuts because the text looks like a secret"
+            )
+            for name in names
+        ]
         _drop(vault, secret_lookalikes.DECISION, chosen)
         _add(vault, secret_lookalikes.UNCUT, chosen)
         vault.change(SECRETS, lambda before: _without_learned(before, chosen), kind="secrets")
@@ -129,10 +134,12 @@ def _read(context: Context, agent: Agent) -> dict[str, list[LookalikePlace]]:
 
 
 def _chosen(
-    name: str, known: Iterable[str], otherwise: str = "is no file of the agent and no row that doctor lists"
+    name: str,
+    known: Iterable[str],
+    problem: str = "is neither a captured file of the agent nor a database row that `lifeboat doctor` lists",
 ) -> str:
     """Return the archive path that a user's name stands for. Raises AgentError.UNKNOWN_PATH."""
     found = [path for path in known if name in (path, file_name(path))]
     if not found:
-        raise AgentError.UNKNOWN_PATH(f"{name_text(name)} {otherwise}")
+        raise AgentError.UNKNOWN_PATH(f"{name_text(name)} {problem}")
     return found[0]

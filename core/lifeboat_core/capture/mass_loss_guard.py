@@ -51,8 +51,8 @@ def judge_memories(
     sequence."""
     if not change.deleted:
         return None
-    for window, words in _windows(rows, since, now):
-        reason = _share(change, window, limits, words)
+    for window, period in _windows(rows, since, now):
+        reason = _share(change, window, limits, period)
         if reason is not None:
             return reason
     return _template(change, limits)
@@ -65,19 +65,19 @@ def judge_files(
     counted against removed ones, because a renamed folder removes and creates files."""
     if not change.deleted:
         return None
-    for window, words in _windows(rows, since, now):
+    for window, period in _windows(rows, since, now):
         created = change.created + sum(_count(row, FILES, "put") for row in window)
         deleted = change.deleted + sum(_count(row, FILES, "removed") for row in window)
         at_start = change.before - change.deleted + change.created + deleted - created
         if is_file_loss(at_start, created, deleted, limits):
-            return f"{deleted - created} of {at_start} files were removed {words}"
+            return f"{deleted - created} of {at_start} files were removed {period}"
     return None
 
 
 def _windows(rows: Iterable[SequenceRow], since: int, now: datetime) -> Iterator[tuple[list[SequenceRow], str]]:
     later = [row for row in rows if row.number > since and row.kind == "capture" and row.base is not None]
     yield [row for row in later if now - times.parse_time(row.time) <= DAY], "within a day"
-    yield later, "since it was last verified or accepted"
+    yield later, "since the agent was last verified or accepted"
 
 
 def is_loss_over(before: set[str], now: set[str], lost: int, limits: MassRemovalLimits) -> bool:
@@ -87,14 +87,14 @@ def is_loss_over(before: set[str], now: set[str], lost: int, limits: MassRemoval
     return not missing or missing < min(lost, limits.minimum)
 
 
-def _share(change: MemoryTurnover, window: list[SequenceRow], limits: MassRemovalLimits, words: str) -> str | None:
+def _share(change: MemoryTurnover, window: list[SequenceRow], limits: MassRemovalLimits, period: str) -> str | None:
     deleted = change.deleted + sum(_count(row, "records", "deleted") for row in window)
     created = sum(_count(row, "records", "created") for row in window)
     at_start = max(change.before + deleted - change.deleted - created, 1)
     if not is_memory_loss(at_start, created + change.created, deleted, limits):
         return None
     # counts memories that were created and removed in between
-    return f"{deleted} of {at_start + created} memories were removed {words}"
+    return f"{deleted} of {at_start + created} memories were removed {period}"
 
 
 def _count(row: SequenceRow, kind: str, name: str) -> int:
@@ -107,5 +107,5 @@ def _template(change: MemoryTurnover, limits: MassRemovalLimits) -> str | None:
     for path, lost in sorted(change.lost.items()):
         before, after = change.held.get(path, 0), change.left.get(path, 0)
         if before >= limits.minimum and lost >= MOST_OF_A_FILE * before and 0 < after < before / 2:
-            return f"{path.rpartition('/')[2]} was replaced: {lost} of its {before} memories are missing"
+            return f"the file {path.rpartition('/')[2]} was replaced: {lost} of its {before} memories are missing"
     return None

@@ -14,9 +14,9 @@ from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.capture.root_scan import FILE, RootScan, ScannedEntry
 
 SETTLED_NS = 1_000_000_000
-BEING_WRITTEN = "the files are being written; the last captured version is kept until they stop changing"
-CHANGED = "the files changed while Lifeboat read them; the last captured version is kept"
-LATE = "a large file is captured later; until then the last captured version is kept"
+BEING_WRITTEN = "a program is writing the files; Lifeboat keeps the last captured version until they stop changing"
+CHANGED = "the files changed while Lifeboat read them; Lifeboat keeps the last captured version"
+LATE = "Lifeboat captures a large file later; until then it keeps the last captured version"
 _LOG = ".wal"
 
 

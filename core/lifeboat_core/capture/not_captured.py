@@ -63,7 +63,7 @@ def read_not_captured(context: Context, agent: Agent) -> NotCaptured:
     """Return what the last capture of an agent left out. It is empty before the first capture, and says so when the
     caches cannot be read."""
     path = context.home.state_file(agent.id)
-    unknown = NotCaptured((f"{path} cannot be read, so it is unknown which files the last capture left out",))
+    unknown = NotCaptured((f"{path} cannot be read, so Lifeboat does not know which files the last capture left out",))
     try:
         with convert_system_errors():
             if not is_there(context.files, path):

@@ -125,7 +125,7 @@ class Overlay:
 def read_overlay_bytes(put: EntryPut) -> bytes:
     """Return the new bytes of an entry that has them in memory."""
     if not isinstance(put.body, bytes):
-        raise TypeError("this entry's bytes are not in memory")
+        raise TypeError("the bytes of this entry are not in memory")
     return put.body
 
 

@@ -97,7 +97,7 @@ class RootScan:
     def miss(self, mounts: Iterable[str]) -> None:
         """Mark file systems as unread that were mounted before and are not now: their files are not deleted."""
         for folder in set(mounts) - self.mounts:
-            self.unread[folder] = "the file system that was here is not mounted"
+            self.unread[folder] = "the file system that was mounted on this folder is not mounted now"
             self.found.pop(folder.rstrip("/"), None)
 
     def keeps(self, native: str) -> bool:
@@ -143,7 +143,7 @@ class RootWalk:
     def _folder(self, real: str, relative: str) -> bool:
         """Walk one folder; return whether something in it is captured, or may be because it could not be read."""
         if relative.count("/") > DEEPEST:
-            self.scan.unread[self.root.prefix + relative] = f"nested deeper than {DEEPEST} folders"
+            self.scan.unread[self.root.prefix + relative] = f"the folder is nested more than {DEEPEST} levels deep"
             return True
         try:
             entries = self.files.scan(real)
@@ -173,7 +173,7 @@ class RootWalk:
         if beside.problem:
             self.scan.unread[self.root.prefix + relative] = beside.problem
         elif self._is_wanted(name):
-            self.scan.skipped[self.root.prefix + name] = "journal file of a database"
+            self.scan.skipped[self.root.prefix + name] = "a journal file of a database"
 
     def _unreadable(self, relative: str, error: OSError) -> None:
         if isinstance(error, FileNotFoundError) and relative:
@@ -244,15 +244,15 @@ class RootWalk:
             self._name_beside(name, is_folder=False)
             return None
         if name.rpartition("/")[2].startswith(OURS):
-            self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
+            self.scan.skipped[path + "/" * is_folder] = "a temporary folder of a restore"
             return None
         if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):
-            self.scan.skipped[path + "/" * is_folder] = "ignored by .lifeboatignore"
+            self.scan.skipped[path + "/" * is_folder] = "excluded by .lifeboatignore"
             return None
         placement = self.adapter.place(path, is_folder=is_folder)
         if placement is Placement.EXCLUDED:
             reason = self.adapter.exclusion(path, is_folder=is_folder)
-            self.scan.skipped[path + "/" * is_folder] = reason or "left out by the runtime's adapter"
+            self.scan.skipped[path + "/" * is_folder] = reason or "excluded by the runtime's adapter"
             return None
         if placement is Placement.ARTIFACT and self.is_workspace and is_file:
             path = archive_layout.ARTIFACTS + name
@@ -261,7 +261,7 @@ class RootWalk:
     def _name_beside(self, name: str, *, is_folder: bool) -> None:
         """Note what lies in the state directory and is not captured."""
         path = self.root.prefix + name
-        reason = self.adapter.exclusion(path, is_folder=is_folder) or "not of this agent"
+        reason = self.adapter.exclusion(path, is_folder=is_folder) or "not part of this agent"
         self.scan.beside[path + "/" * is_folder] = reason
 
     def _is_wanted(self, name: str) -> bool:

@@ -168,7 +168,9 @@ class RowCapture:
             return
         shadow.link(found.came)
         if found.nameless:
-            self._session.report.unread[self._store.name] = f"{count_text(found.nameless, 'row')} without an id"
+            self._session.report.unread[self._store.name] = (
+                f"{count_text(found.nameless, 'row')} without an id, which Lifeboat cannot capture"
+            )
             self._fact["stats"] = None
         self._found, self._held = found, shadow.held()
         self._cut_out(self._store, found)
@@ -237,7 +239,7 @@ class RowCapture:
         """The databases of the runtime. Asked for only when one of them is a store of memories."""
         databases = self._seen.adapter.databases
         if databases is None:
-            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} stores no memories as rows")
+            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} stores no memories as database rows")
         return databases
 
     def _waiting(self, store: MemoryStore) -> set[Any]:

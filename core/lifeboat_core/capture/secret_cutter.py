@@ -71,9 +71,9 @@ LARGEST_CUT = 4 << 20
 """Bytes. A larger compressed part with a known secret is reported and stays, because a sealed credential holds all of
 it."""
 
-HOLDS_SECRET = "a known secret in a compressed part that is too large to cut it out"
+HOLDS_SECRET = "a known secret inside compressed data that is too large for Lifeboat to remove it"
 
-HOLDS_WORDS = "a search index in the database, which may contain words of a known secret"
+HOLDS_WORDS = "a search index in the database that may contain words of a known secret"
 _VIRTUAL_TABLE = re.compile(rb"create\s+virtual\s+table", re.IGNORECASE)
 
 LONGEST_KNOWN = 4096
@@ -197,7 +197,7 @@ class SecretCutter:
         if self._cuts_looks(path):
             found = secret_lookalikes.add_chosen_secrets(path, data, found or ())
         if found is not None and len(found) > MOST_SECRETS:
-            raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
+            raise UnparsableSecrets(f"the file contains more than {MOST_SECRETS} secrets")
         if found and path in self.gaps:
             marks = [
                 secret_cutting.placeholder_for(gap[secret_cutting.CREDENTIAL]).decode()

@@ -79,9 +79,10 @@ class VectorChanges:
             size = f"{self.model.dimensions} finite numbers"
             first, count = self._unfit[0], len(self._unfit)
             said.append(
-                f"the vector of {first} is not {size} and is not captured"
+                f"the vector of the memory {first} was not captured, because it does not consist of {size}"
                 if count == 1
-                else f"{count} vectors are not {size} and are not captured (the first is that of {first})"
+                else f"{count} vectors were not captured, because they do not consist of {size}. The "
+                f"first belongs to the memory {first}"
             )
         return said
 

@@ -96,7 +96,7 @@ def _ignore_text(session: CaptureSession, files: HeldRoots, workspace: CaptureRo
         session.report.unread[ignore_file.FILE_NAME] = refusal_reason(error)
         return str(session.db.get(IGNORE) or "")
     if data.count(b"\n") > ignore_file.MOST_LINES:
-        session.report.unread[ignore_file.FILE_NAME] = f"more than {ignore_file.MOST_LINES} lines"
+        session.report.unread[ignore_file.FILE_NAME] = f"the file has more than {ignore_file.MOST_LINES} lines"
         return str(session.db.get(IGNORE) or "")
     return data.decode("utf-8", "replace")
 
@@ -135,13 +135,13 @@ def _is_missing(session: CaptureSession, seen: WorkspaceSurvey) -> bool:
     """Return whether the workspace was removed, emptied, or replaced by a folder that has little of what was there."""
     workspace = seen.workspace
     if workspace.prefix in seen.scan.missing_roots:
-        session.missing(f"{workspace.folder} does not exist")
+        session.missing(f"the workspace {workspace.folder} does not exist")
         return True
     held = [name for name in seen.known if name.startswith(workspace.prefix)]
     if not held or session.kind != CAPTURE or workspace.prefix in seen.scan.unread or is_workspace_accepted(session):
         return False
     if seen.is_empty and not seen.scan.skipped:
-        session.missing(f"{workspace.folder} is empty; {advise_on_missing(session)}")
+        session.missing(f"the workspace {workspace.folder} is empty; {advise_on_missing(session)}")
         return True
     return _was_replaced(session, seen, held)
 
@@ -155,8 +155,9 @@ def _was_replaced(session: CaptureSession, seen: WorkspaceSurvey, held: list[str
     still = sum(1 for name in held if name in seen.scan.found)
     if still * 2 >= len(held):
         return False
-    count = f"{still} of {len(held)} files"
+    count = f"only {still} of the {len(held)} captured files"
     session.missing(
-        f"{seen.workspace.folder} is another folder than before, with {count}; {advise_on_missing(session)}"
+        f"the workspace {seen.workspace.folder} was replaced by another folder with {count}; "
+        f"{advise_on_missing(session)}"
     )
     return True

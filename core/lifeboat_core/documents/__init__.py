@@ -21,4 +21,4 @@ def decode_document(kind: type[Document], document: JsonObject) -> Document:
     try:
         return msgspec.convert(document, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise OtherRelease(f"the answer has an unknown form: {error}") from error
+        raise OtherRelease(f"this release of Lifeboat does not understand the answer of the daemon: {error}") from error

@@ -37,7 +37,7 @@ class Setting(msgspec.Struct, frozen=True):
     def shown(self) -> str:
         """The value as people type it."""
         if self.private:
-            return "set, not shown" if self.is_set else "not set"
+            return "set, but not shown" if self.is_set else "not set"
         return spell_value(self.value)
 
     @property

@@ -108,7 +108,7 @@ def export_agent(
     agent = _known(context, runtime, workspace, output)
     if agent is None and options.since is not None:
         fix = f"lifeboat agents add {quote_argument(str(workspace))}"
-        raise ExchangeError(f"{workspace} has no history, which a delta needs", fix=fix)
+        raise ExchangeError(f"{workspace} is not protected and therefore has no history, which --since needs", fix=fix)
     if agent is None:
         _refuse_other_runtime(context, runtime, workspace, output)
     with _reading(context, agent, runtime, workspace, options.threshold) as (vault, read):
@@ -137,7 +137,7 @@ def _known(context: Context, runtime: str, workspace: Path, output: Path) -> Age
         if restore_target.resolve_target(agent.workspace) == workspace:
             if agent.runtime != runtime:
                 raise NotAWorkspace.OTHER_RUNTIME(
-                    f"{workspace} is the workspace of {agent.name}, an agent of {agent.runtime}, not of {runtime}",
+                    f"{workspace} belongs to {agent.name}, an agent of {agent.runtime}, not of {runtime}",
                     fix=_export_command(agent.runtime, workspace, output),
                 )
             return agent
@@ -194,7 +194,7 @@ def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureR
     head = vault.head()
     if head is None:
         raise refused
-    why = f"it could not be read, so the archive contains its last captured content: {refused.message}"
+    why = f"the archive contains the last captured content instead: {refused.message}"
     return CaptureReport(agent.id, sequence=head.number, unread={str(agent.workspace): why})
 
 
@@ -243,7 +243,7 @@ def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> Ca
     with StateDb.open(caches, vault.id) as db:
         report = capture_into(context, agent, vault, db)
     if report.outcome == ROOT_MISSING or vault.head() is None:
-        raise ExchangeError("; ".join(report.every_warning) or f"{agent.workspace} is empty")
+        raise ExchangeError("; ".join(report.every_warning) or f"the workspace {agent.workspace} is empty")
     return report
 
 
@@ -264,7 +264,8 @@ def _write(
     number = state.sequence.number
     if options.since == number:
         raise ExchangeError.NOTHING_TO_EXPORT(
-            f"nothing changed since sequence {number}; a snapshot needs no --since",
+            f"nothing has changed since sequence {number}, so a delta would be empty. For a "
+            "snapshot, leave out --since",
             fix=snapshot_command,
         )
     with file as stream:
@@ -305,7 +306,7 @@ def read_workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple
         folder = scratch / "vault"
         with agent_lock(context, agent.id, "compare", only_reads=True), context.vault(agent.id) as own:
             if own.head() is None:
-                raise NothingToRestore("nothing has been captured yet", fix="lifeboat sync")
+                raise NothingToRestore("the agent has not been captured yet", fix="lifeboat sync")
             own.copy_to(folder)
         with Vault.open(folder, files=context.files, clock=context.clock) as vault:
             head = vault.state().sequence.number

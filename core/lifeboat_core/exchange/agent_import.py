@@ -147,7 +147,7 @@ def _opened(
         ]
         if archives[0].is_delta:
             raise ExchangeError(
-                f"{file} is a delta; import the snapshot it was made from, with the delta on top",
+                f"{file} is a delta. Import the snapshot on which it is based, and give the delta with --delta",
                 fix=f"lifeboat alf import SNAPSHOT --delta {quote_argument(str(file))} --to {quote_argument(str(to))}",
             )
         yield stack.enter_context(open_stack(archives))
@@ -157,7 +157,7 @@ def _refuse_protected(context: Context, folder: Path, file: Path) -> None:
     for agent in agents.list_agents(context):
         if restore_target.resolve_target(agent.workspace) == folder:
             raise AgentError.ALREADY_PROTECTED(
-                f"{folder} is the workspace of {agent.name}; import into another folder",
+                f"{folder} is the workspace of {agent.name}; import the archive into another folder",
                 fix=f"lifeboat alf import {quote_argument(str(file))} --to {quote_argument(str(_free_folder(folder)))}",
             )
 
@@ -177,7 +177,10 @@ def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
     try:
         context.keys().import_agent(files.keys)
     except (OtherKey, SignedByAnother) as error:
-        return [f"its credentials cannot be opened here; enter them in the runtime again: {error.message}"]
+        return [
+            f"the credentials of the agent cannot be opened on this machine ({error.message}); enter "
+            "them in the runtime again"
+        ]
     return []
 
 
@@ -189,7 +192,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
     named = made.state.sequence.agent_id
     with make_scratch_folder(context, KIND, becomes_history=True) as scratch:
         staged = scratch / "vault"
-        tell("Writing the vault", 0, None)
+        tell("Writing the vault of the agent", 0, None)
         said = _fill_vault(context, made, staged, agent_id)
         report = carry_out_plan(context, made, tell)
         context.files.make_folders(made.target, 0o700)  # an archive without files of the workspace wrote none
@@ -212,8 +215,8 @@ def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
         alf_client.leave_agent_id(made.target, agent_id)
     except OSError as error:
         return [
-            f"{alf_client.AGENT_FILE} was not written, so the reference client will create another agent: "
-            f"{error.strerror}"
+            f"the file {alf_client.AGENT_FILE} could not be written, so the ALF reference client "
+            f"will treat the workspace as another agent: {error.strerror}"
         ]
     return []
 
@@ -283,7 +286,7 @@ def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> lis
     if found:
         body = json_codec.encode_pretty(without_payloads_in_clear(document))
         puts[archive_layout.CREDENTIALS] = EntryPut(puts[archive_layout.CREDENTIALS].meta, body)
-    return [f"the credential {each} is not encrypted in the archive and was left out" for each in found]
+    return [f"the credential {each} is not encrypted in the archive, so Lifeboat left it out" for each in found]
 
 
 def _private_with_cuts(put: EntryPut) -> EntryPut:

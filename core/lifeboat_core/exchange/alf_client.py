@@ -91,7 +91,7 @@ def _tracked(file: Path) -> TrackedAgent:
     document = _toml(file)
     agent_id, sequence = (_text(document, "agent_id") or file.stem).lower(), document.get("last_synced_sequence")
     if not ids.is_uuid(agent_id) or type(sequence) is not int or sequence < 0:
-        raise NoAlfClient(f"{file} is not a state file of the client")
+        raise NoAlfClient(f"{file} is not a valid state file of the ALF client")
     synced_at = _moment(document.get("last_synced_at"))
     named, usual = _text(document, "snapshot_path"), file.with_name(f"{agent_id}-snapshot.alf")
     places = [Path(named), usual] if named else [usual]

@@ -68,7 +68,7 @@ def fill_vault(
             try:
                 _add(context, vault, file, before, made)
             except LifeboatError as error:
-                made.warnings.append(f"sequence {file.sequence} of the client was left out: {error.message}")
+                made.warnings.append(f"sequence {file.sequence} of the ALF client was not imported: {error.message}")
                 if file.is_delta:
                     break
                 continue
@@ -90,7 +90,8 @@ def _in_order(
         if files:
             return [files[number] for number in sorted(files)]
         made.warnings.append(
-            f"the client restored sequence {own.sequence} after its last sync: its archive may be an older state"
+            f"the ALF client restored sequence {own.sequence} after its last sync, so its archive "
+            "may contain an older state"
         )
     there = files.get(own.sequence)
     if there is None or there.is_delta:
@@ -111,7 +112,7 @@ def _own_file(tracked: TrackedAgent, scratch: Path, made: ClientHistory) -> Host
         made.warnings.append(f"{tracked.snapshot} cannot be read: {error.strerror}")
         return None
     except LifeboatError as error:
-        made.warnings.append(f"{tracked.snapshot} was left out: {error.message}")
+        made.warnings.append(f"{tracked.snapshot} was not imported: {error.message}")
         return None
     return HostedFile(tracked.sequence, tracked.synced_at or "", False, copy)
 
@@ -136,8 +137,8 @@ def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, m
 def _check_base(base: int, before: int | None) -> None:
     """Refuse a delta whose base is not the state before it: the service lacks a state in between."""
     if base != before:
-        there = "no state precedes it" if before is None else f"the previous state is {before}"
-        raise ExchangeError.HOSTED_HISTORY(f"it is based on sequence {base}, but {there}")
+        there = "the history has no earlier sequence" if before is None else f"the sequence before it is {before}"
+        raise ExchangeError.HOSTED_HISTORY(f"the delta is based on sequence {base}, but {there}")
 
 
 def _clock(context: Context, text: str) -> _PastClock:

@@ -48,12 +48,14 @@ class HostedService:
         """Check the settings. Raises ExchangeError.HOSTED_HISTORY for an unusable address or key."""
         if not settings.api_key:
             raise ExchangeError.HOSTED_HISTORY(
-                "the settings of the service contain no API key, and ALF_API_KEY is not set"
+                "the settings of the ALF client contain no API key, and the variable ALF_API_KEY is not set"
             )
         try:
             self._base = http_addresses.normalize_address(settings.api_url)
         except BadSetting as error:
-            raise ExchangeError.HOSTED_HISTORY(f"the URL in its settings cannot be used: {error.message}") from error
+            raise ExchangeError.HOSTED_HISTORY(
+                f"the URL in the settings of the ALF client cannot be used: {error.message}"
+            ) from error
         self._key = settings.api_key
 
     def fetch_history(self, agent_id: str, folder: Path) -> list[HostedFile]:
@@ -74,9 +76,9 @@ class HostedService:
         if reply.status == 404:
             return None
         if reply.status in (401, 403):
-            raise ExchangeError.HOSTED_HISTORY(f"the service refuses the API key (HTTP {reply.status})")
+            raise ExchangeError.HOSTED_HISTORY(f"the service rejected the API key (HTTP status {reply.status})")
         if reply.status != 200:
-            raise ExchangeError.HOSTED_HISTORY(f"the service answered with HTTP {reply.status}")
+            raise ExchangeError.HOSTED_HISTORY(f"the service answered with HTTP status {reply.status}")
         return shapes.check_object(shapes.parse_document(reply.body))
 
 
@@ -86,7 +88,7 @@ def _listed(found: JsonObject) -> list[_ListedFile]:
     base = [] if snapshot is None else [_listed_file(snapshot, is_delta=False)]
     deltas = shapes.read_items(found, "deltas", lambda one: _listed_file(one, is_delta=True))
     if len(deltas) > MOST_DELTAS:
-        raise RemoteDamaged(f"the response lists {len(deltas)} deltas")
+        raise RemoteDamaged(f"the service listed {len(deltas)} deltas; the limit is {MOST_DELTAS}")
     newer = {one.sequence: one for one in deltas if not base or one.sequence > base[0].sequence}
     return [*base, *(newer[sequence] for sequence in sorted(newer))]
 
@@ -100,12 +102,12 @@ def _fetched(url: str, path: Path) -> Path:
     """Fetch a signed address, without sending the user's key."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
-        raise RemoteDamaged("the response contains an invalid URL")
+        raise RemoteDamaged("the service returned an invalid URL for a download")
     place = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     with contextlib.closing(HttpSession(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
         reply = session.call("GET", place, into=target, most=LARGEST_FILE)
     if not 200 <= reply.status < 300:
-        raise ExchangeError.HOSTED_HISTORY(f"the service answered with HTTP {reply.status} to a download")
+        raise ExchangeError.HOSTED_HISTORY(f"the download from the service failed with HTTP status {reply.status}")
     return path
 
 
@@ -122,5 +124,5 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except (NetworkError, RemoteDamaged, ValueError) as error:
-        message = getattr(error, "message", "the response contains an invalid URL")
+        message = getattr(error, "message", "the service returned an invalid URL for a download")
         raise ExchangeError.HOSTED_HISTORY(message) from error

@@ -103,14 +103,14 @@ def _take_over(
     with make_scratch_folder(context, "from-alf", becomes_history=True) as scratch:
         hosted = []
         if service is not None:
-            tell("Fetching the history from the service", 0, None)
+            tell("Fetching the history from the ALF service", 0, None)
             hosted = service.fetch_history(tracked.id, scratch)
         staged = scratch / "vault"
         made = fill_vault(context, staged, tracked, hosted, scratch)
         taken.sequences, taken.warnings = made.sequences, made.warnings
         if folder is None and not made.sequences:
             raise NoAlfClient(
-                f"{tracked.id} has no workspace on this machine and no snapshot",
+                f"the agent {tracked.id} has neither a workspace nor a snapshot on this machine",
                 fix="lifeboat setup --from-alf --hosted --workspace FOLDER",
             )
         with home_lock(context, "setup"):
@@ -135,7 +135,7 @@ def _refuse_protected(context: Context, folder: Path) -> None:
     for one in agent_files.list_agents(context):
         if Path(os.path.realpath(one.workspace)) == folder:
             raise AgentError.ALREADY_PROTECTED(
-                f"{folder} is protected as {one.name}, with another id ({one.id})",
+                f"{folder} is already the workspace of the agent {one.name}, which has another id ({one.id})",
                 fix=f"lifeboat agents remove {quote_argument(one.name)}, then repeat the command",
             )
 

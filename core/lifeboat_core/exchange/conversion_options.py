@@ -42,7 +42,7 @@ def _value(option: FormatOption, given: Mapping[str, Value]) -> Value:
     if value is None or isinstance(value, bool):
         return option.default
     if option.kind is OptionKind.CHOICE and value not in option.choices:
-        raise ExchangeError.OPTION_REFUSED(f"--{option.name} is one of: {', '.join(option.choices)}")
+        raise ExchangeError.OPTION_REFUSED(f"--{option.name} must be one of: {', '.join(option.choices)}")
     if option.kind is OptionKind.FILE and not Path(value).is_file():
         raise ExchangeError.OPTION_REFUSED(f"--{option.name} must be an existing file: {value}")
     return value
@@ -56,7 +56,8 @@ def refuse_other_options(given: Mapping[str, Value], source: Format | None, targ
         if name not in counts:
             ways = [_way(owner, option) for owner, option in list_options().get(name, [])]
             raise ExchangeError.OPTION_REFUSED(
-                f"--{name} is for {join_names(ways) or 'nothing that is installed'}, and this is neither"
+                f"--{name} has no effect on this conversion; it applies only to "
+                f"{join_names(ways) or 'formats that are not installed'}"
             )
 
 

@@ -114,11 +114,13 @@ def open_source(
 def _agent(context: Context, source: ConversionSource, how: SourceReadOptions) -> Iterator[OpenedSource]:
     """Open an agent's newest state, with the keys that let its owner open its credentials elsewhere."""
     if how.named not in (None, ALF):
-        raise ExchangeError(f"{source.text} is an agent on this machine, not a source of the format {how.named}")
+        raise ExchangeError(f"{source.text} is an agent on this machine, so its format cannot be {how.named}")
     agent = agents.find_agent(context, source.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:
-            raise ExchangeError.NOTHING_TO_EXPORT(f"nothing of {agent.name} has been captured yet", fix="lifeboat sync")
+            raise ExchangeError.NOTHING_TO_EXPORT(
+                f"the agent {agent.name} has not been captured yet", fix="lifeboat sync"
+            )
         try:
             keys = context.keys().export_agent(agent.id)
         except NoAgentKey:
@@ -164,8 +166,8 @@ def refuse_irregular_file(path: Path) -> None:
     """Raise ExchangeError for anything but a regular file: files are read more than once, and a pipe would block
     forever."""
     if path.is_dir():
-        fix = f"lifeboat agents add {path} --runtime NAME, then name the agent as agent:NAME"
-        raise ExchangeError(f"{path} is a folder", fix=fix)
+        fix = f"lifeboat agents add {path} --runtime RUNTIME, then give agent:NAME instead of the folder"
+        raise ExchangeError(f"{path} is a folder, not a file", fix=fix)
     if path.exists() and not path.is_file():
         raise ExchangeError(f"{path} is not a regular file")
 
@@ -181,7 +183,7 @@ def is_zip_archive(archive: Archive) -> bool:
 def _archive(archive: Archive) -> Iterator[OpenedSource]:
     if archive.is_delta:
         raise ExchangeError(
-            f"{archive.path} is a delta: apply it to a snapshot first", fix="lifeboat alf apply SNAPSHOT DELTA -o NEW"
+            f"{archive.path} is a delta; apply it to a snapshot first", fix="lifeboat alf apply SNAPSHOT DELTA -o NEW"
         )
     with SnapshotReader(archive.stream) as reader:
         named = wanted_contents.read_agent_name(reader)

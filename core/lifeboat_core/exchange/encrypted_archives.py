@@ -105,11 +105,11 @@ def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:
         raise ExchangeError.MISLEADING_NAME(
-            f"{target} is named like an encrypted file, and would not be encrypted"
+            f"the name {target} is that of an encrypted file, but the file would not be encrypted"
         ).with_again("--encrypt")
     if encryption is not None and not is_age_name:
         raise ExchangeError.MISLEADING_NAME(
-            f"{target} would be encrypted, and its name does not end in {SUFFIX}"
+            f"{target} would be encrypted, but its name does not end in {SUFFIX}"
         ).with_again("-o", f"{target}{SUFFIX}")
     if encryption is not None:
         age_encryption.check_recipients(encryption.recipients, encryption.passphrase)
@@ -178,7 +178,7 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
         age_encryption.decrypt_file(source, copy, passphrase=passphrase)
         return Archive(path, copy, is_encrypted=True)
     if home_key.load_known_public(context) is None:
-        raise NoKey("it is encrypted, and this home has no key yet", fix="lifeboat keys recover")
+        raise NoKey("the archive is encrypted, and this home has no key yet", fix="lifeboat keys recover")
     keys = context.keys()
     own = keys.user_key()
     for key in (own, *(one.open(own) for one in keys.former)):
@@ -186,4 +186,4 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
         with contextlib.suppress(NotForYourKey):  # raised before anything is written
             age_encryption.decrypt_file(source, copy, [age_encryption.age_identity_of(key)])
             return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
-    raise NotForYourKey(f"the file is not encrypted for your key: this home has the key {own.key_id}")
+    raise NotForYourKey(f"the file is not encrypted for the key of this home ({own.key_id})")

@@ -69,7 +69,7 @@ def check_file(context: Context, file: Path, passphrase: str | None, *, strict: 
 def _check_keys(archive: Archive, found: Validation) -> None:
     """Warn of credentials that no key in the file opens; a delta with credentials has to bring the keys too."""
     for label in _unopened_in_delta(archive) if archive.is_delta else _unopened_in_snapshot(archive):
-        found.warn("no_key", f"no key in the file opens the credential {label}", archive_layout.CREDENTIALS)
+        found.warn("no_key", f"the file contains no key that opens the credential {label}", archive_layout.CREDENTIALS)
 
 
 def _unopened_in_delta(archive: Archive) -> list[str]:

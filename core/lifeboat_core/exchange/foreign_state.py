@@ -121,13 +121,13 @@ class _StateFilling:
         except (ArchiveError, KeyError, TypeError, ValueError) as error:
             raise SourceRefused(f"the memory {record_id or len(self._seen) + 1} is invalid: {error}") from error
         if not ids.is_uuid(record_id) or record_id in self._seen:
-            raise SourceRefused(f"the id {record_id} is invalid, or two memories have it", where=record_id)
+            raise SourceRefused(f"the id {record_id} is invalid, or two memories use it", where=record_id)
         self._seen.add(record_id)
         return record_id
 
     def _note_ahead(self) -> None:
         if self._ahead:
-            text = f"{count_text(self._ahead, 'memory')} with a date in the future, stored under today"
+            text = f"{count_text(self._ahead, 'memory')} dated in the future, stored with the date of today"
             self.reading.notices.append(FormatNotice("dated_ahead", text))
 
     def _put_entries(self, listed: dict[str, list[str]]) -> None:
@@ -158,6 +158,6 @@ def _check_path(path: str) -> None:
         zip_container.check_name(path)
         path.encode()
     except (ArchiveError, UnicodeEncodeError) as error:
-        raise SourceRefused("a file of the source has a name that is not allowed in an archive") from error
+        raise SourceRefused("the source contains a file name that an archive cannot store") from error
     if not path.startswith(_PREFIXES) and path not in _DOCUMENTS:
-        raise SourceRefused(f"the source has a file at a path that archives reserve: {path}", where=path)
+        raise SourceRefused(f"the source contains the file {path}, but archives reserve this path", where=path)

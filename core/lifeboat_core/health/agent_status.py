@@ -47,7 +47,9 @@ GRACE = timedelta(minutes=15)
 """How long a machine has after it woke up to verify before an agent is overdue."""
 MOST_NAMED = 3
 """Files that one sentence names."""
-_MISSING_WORDS = "the workspace does not match its last capture; nothing is captured until it does"
+_MISSING_WORDS = (
+    "the workspace does not match its last capture; Lifeboat captures nothing until you restore or accept the workspace"
+)
 LOCAL = "local"
 """The name of this machine's vault."""
 
@@ -221,7 +223,7 @@ class AgentStatus:
             return "lifeboat receipts list"
         full = remote_health.find_full_remote(self.remotes)
         if self.state == WAITING and full is not None and not self.pending and self.no_room is None:
-            return f"make room on {full}, or ask its operator for a larger quota"
+            return f"free space on {full}, or ask its operator for a larger quota"
         overdue = "sync" if remote_health.select_required(self.remotes) else "verify"
         known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
         return f"lifeboat {known[self.state]} {name}" if self.state in known else None
@@ -349,10 +351,14 @@ def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
     yield from remote_health.list_remote_remarks(seen.remotes)
     if seen.lookalikes:
         count = count_text(seen.lookalikes, "place")
-        yield StatusReason("", "lookalikes", f"{count} in plain text may be a secret; for the list: lifeboat doctor")
+        yield StatusReason(
+            "",
+            "lookalikes",
+            f"{count} in captured files may contain a secret in plain text; to list them: lifeboat doctor",
+        )
     if seen.not_looked_into:
         count = count_text(seen.not_looked_into, "file")
-        yield StatusReason("", "not_looked_into", f"{count} not searched for secrets; for the list: lifeboat doctor")
+        yield StatusReason("", "not_looked_into", f"{count} not searched for secrets; to list them: lifeboat doctor")
     if seen.kept_out:
         yield StatusReason("", "kept_out", _kept_out_words(seen.kept_out))
     if seen.purged_again:
@@ -361,26 +367,27 @@ def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
 
 def _kept_out_words(paths: tuple[str, ...]) -> str:
     """Say in which files purged text lies, by name only."""
-    return f"purged text is still in {_named(paths)}; it is left out of captures"
+    return f"the workspace still contains purged text in {_named(paths)}; captures leave this text out"
 
 
 def _again_words(paths: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat purge {quote_argument(agent.name)}"
     return (
-        f"purged text came back in {_named(paths)} and is captured (setting purge.again); to purge it there: {command}"
+        f"purged text is in {_named(paths)} again and is captured (setting purge.again); to purge "
+        f"the text there: {command}"
     )
 
 
 def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat restore {quote_argument(agent.name)} --with-credentials"
-    return f"{_named(paths)} {('lacks' if len(paths) == 1 else 'lack')} credentials since a restore: {command}"
+    return f"a restore wrote {_named(paths)} without credentials; to add them: {command}"
 
 
 def _shut_words(labels: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat sync {quote_argument(agent.name)}"
     return (
-        f"the key that sealed {_named(labels)} was lost, so captured values cannot be opened; to capture "
-        f"again: {command}"
+        f"the key that sealed the captured credentials {_named(labels)} was lost, so they cannot "
+        f"be opened; to capture them again: {command}"
     )
 
 
@@ -423,9 +430,14 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
     checks = (
         (agent.problem is not None, ERROR, "agent_unusable", str(agent.problem)),
         (seen.unreadable is not None, ERROR, "facts_unreadable", _unreadable_words(seen)),
-        (is_gone, ERROR, "folder_gone", f"{agent.workspace} does not exist; nothing is captured until it is back"),
+        (
+            is_gone,
+            ERROR,
+            "folder_gone",
+            (f"the workspace {agent.workspace} does not exist; Lifeboat captures nothing until it exists again"),
+        ),
         (seen.missing and not is_gone, ERROR, "folder_missing", _MISSING_WORDS),
-        (seen.damaged is not None, ERROR, "damaged", f"the copy is damaged: {damage}"),
+        (seen.damaged is not None, ERROR, "damaged", f"the vault on this machine is damaged: {damage}"),
         (seen.failed is not None, ERROR, "capture_failed", f"the last capture failed: {seen.failed}"),
         (key.state == ERROR, ERROR, "key_unusable", key.note),
         (seen.held is not None, HELD, "held", str((seen.held or {}).get("reason"))),
@@ -439,7 +451,7 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
             "pending",
             f"{count_text(seen.pending, 'file')} not captured in the current version",
         ),
-        (seen.no_room is not None, WAITING, "no_room", f"{seen.no_room}: large files are not captured"),
+        (seen.no_room is not None, WAITING, "no_room", f"large files are not captured: {seen.no_room}"),
         (agent.is_paused(times.to_text(now)), PAUSED, "paused", _paused_words(agent)),
         (not agent.watched, PAUSED, "not_captured_yet", "the agent was imported and is not protected yet"),
     )
@@ -492,8 +504,10 @@ def _just_woke(now: datetime, awake: AwakeTime) -> bool:
 
 def _overdue_words(seen: StatusFacts, agent: Agent, now: datetime) -> str:
     since = find_agent_unverified_since(seen, agent, now)
-    where = " away from this disk" if remote_health.select_required(seen.remotes) else ""
-    return "" if since is None else f"no verified copy{where} for {age_text((now - since).total_seconds())}"
+    where = " outside of this disk" if remote_health.select_required(seen.remotes) else ""
+    return (
+        "" if since is None else f"there has been no verified copy{where} for {age_text((now - since).total_seconds())}"
+    )
 
 
 # What the daemon knows besides the facts ------------------------------------------------------------------------
@@ -514,7 +528,7 @@ def mark_blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
 
 def mark_half_watched(status: AgentStatus, why: str) -> AgentStatus:
     """Return the status with a reason why not every change starts a capture. The state stays: scans find the rest."""
-    reason = f"not every change is noticed immediately: {why}"
+    reason = f"Lifeboat does not notice every change immediately: {why}"
     codes = [*status.reason_codes, "half_watched"]
     return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=why)
 

@@ -163,7 +163,7 @@ def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[StatusReason]:
     elif remote.state == WAITING and _is_late(remote, now):
         yield StatusReason(WAITING, "remote_late", _waiting_words(remote))
     elif remote.verified_at is None and remote.state in (OK, WAITING, HELD):
-        yield StatusReason(WAITING, "remote_unverified", f"not verified at {remote.name} yet")
+        yield StatusReason(WAITING, "remote_unverified", f"the copy at {remote.name} has not been verified yet")
 
 
 def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason]:
@@ -171,10 +171,10 @@ def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason
     every = list(remotes)
     for one in every:
         if one.optional and one.state == ERROR:
-            yield StatusReason("", "remote_failed", f"{one.name} (optional): {one.message}")
+            yield StatusReason("", "remote_failed", f"{one.name} (optional remote): {one.message}")
     for one in every:
         if one.optional and one.purges:
-            yield StatusReason("", "purge_waits", f"{describe_waiting_purge(one)} (optional)")
+            yield StatusReason("", "purge_waits", f"{describe_waiting_purge(one)} (optional remote)")
     for one in every:
         if one.purges_refused:
             yield StatusReason("", "purge_refused", describe_refused_purge(one))
@@ -202,9 +202,8 @@ def _is_late(remote: RemoteFacts, now: datetime) -> bool:
 
 
 def _waiting_words(remote: RemoteFacts) -> str:
-    what = count_text(remote.pending, "sequence") if remote.pending else "something"
-    verb = "are" if remote.pending > 1 else "is"
-    return f"{what} {verb} not at {remote.name} yet{(f': {remote.message}' if remote.message else '')}"
+    missing = count_text(remote.pending, "sequence") if remote.pending else "some data"
+    return f"{remote.name} does not have {missing} yet{(f': {remote.message}' if remote.message else '')}"
 
 
 def describe_waiting_purge(remote: RemoteFacts) -> str:
@@ -213,18 +212,18 @@ def describe_waiting_purge(remote: RemoteFacts) -> str:
     if remote.purges_wait_until is not None:
         verb = "waits" if remote.purges == 1 else "wait"
         until = time_text(remote.purges_wait_until)
-        return f"{what} {verb} at {remote.name} until {until}; its owner may confirm or refuse"
+        return f"{what} {verb} at {remote.name} until {until}; the owner of the remote can confirm or refuse until then"
     verb = "has" if remote.purges == 1 else "have"
     why = f": {remote.purges_message}" if remote.purges_message else ""
-    return f"{what} {verb} not applied at {remote.name} yet{why}"
+    return f"{what} {verb} not been applied at {remote.name} yet{why}"
 
 
 def describe_refused_purge(remote: RemoteFacts) -> str:
     """Say for people that what was purged here stays there."""
     what = count_text(remote.purges_refused, "purge")
-    verb = "was" if remote.purges_refused == 1 else "were"
     return (
-        f"{what} {verb} refused by the owner of {remote.name}, which still has the purged data: lifeboat receipts list"
+        f"the owner of {remote.name} refused {what}, so the remote still has the purged data; for "
+        "details: lifeboat receipts list"
     )
 
 
@@ -232,5 +231,5 @@ def describe_fence(remote: RemoteFacts) -> str:
     """Say for people which machine writes the agent there."""
     machine = (remote.fenced or {}).get("machine")
     if (remote.fenced or {}).get("reason") == "moved" or not remote.message:
-        return f"moved to {machine or 'another machine'}: this machine keeps its own copy and pushes nothing"
+        return f"the agent moved to {machine or 'another machine'}: this machine keeps its own copy and pushes nothing"
     return f"{remote.name}: {remote.message}; this machine keeps its own copy and pushes nothing"

@@ -84,7 +84,7 @@ def _gaps(agents: Sequence[SafetyFacts], *, words_proven: bool) -> Iterator[Safe
     if uncaptured := [agent for agent in agents if agent.sequence is None]:
         yield SafetyGap(UNCAPTURED, f"{_names(uncaptured)}: nothing is captured yet.", _command("sync", uncaptured))
     if never := [agent for agent in captured if agent.verified is None]:
-        yield SafetyGap(UNVERIFIED, f"{_names(never)}: no copy was ever verified.", _command("verify", never[:1]))
+        yield SafetyGap(UNVERIFIED, f"{_names(never)}: no copy has ever been verified.", _command("verify", never[:1]))
     if older := [agent for agent in captured if agent.verified is not None and not _is_verified(agent)]:
         text = f"{_names(older)}: the newest sequence is not verified yet."
         yield SafetyGap(UNVERIFIED, text, _command("verify", older[:1]))
@@ -97,10 +97,14 @@ def _gaps(agents: Sequence[SafetyFacts], *, words_proven: bool) -> Iterator[Safe
         text = f"{_names(behind)}: the newest sequence is on this machine only."
         yield SafetyGap(ONLY_HERE, text, _command("sync", behind))
     if beside := [agent for agent in copied if agent not in behind and not _is_elsewhere(agent)]:
-        text = f"{_names(beside)}: every remote with the newest sequence is on the disk of this machine's home."
+        text = f"{_names(beside)}: all remotes with the newest sequence are on the same disk as the home of Lifeboat."
         yield SafetyGap(SAME_DISK, text, "lifeboat remote add NAME URL")
     if not words_proven:
-        yield SafetyGap(WORDS_UNPROVEN, "The 24 recovery words of your key were never proven.", "lifeboat keys init")
+        yield SafetyGap(
+            WORDS_UNPROVEN,
+            "You have not yet confirmed that you have the 24 recovery words of your key.",
+            "lifeboat keys init",
+        )
 
 
 def _is_verified(agent: SafetyFacts) -> bool:

@@ -113,15 +113,19 @@ def _full(context: Context) -> list[str]:
         return []
     if free >= _LEAST_FREE:
         return []
-    return [f"the disk of {context.home.folder} is full ({size_text(free)} free): changes are not captured"]
+    return [f"the disk with {context.home.folder} is full ({size_text(free)} free), so changes are not captured"]
 
 
 def _unusable(context: Context) -> list[str]:
     """Say once why nothing can be kept, if that is so."""
     if context.home.is_read_only:
-        return [f"{context.home.folder} is read-only: existing sequences can be read, but nothing is captured"]
+        return [f"{context.home.folder} is read-only: Lifeboat can read existing sequences, but captures nothing"]
     found = context.home.unusable_folders()
-    return [f"this user cannot read and write {folder}: chmod u+rwx {quote_argument(str(folder))}" for folder in found]
+    return [
+        f"your user has no permission to read and write {folder}; to allow it: chmod u+rwx "
+        f"{quote_argument(str(folder))}"
+        for folder in found
+    ]
 
 
 def make_key_facts(key: KeyStatus) -> KeyFacts:
@@ -212,9 +216,7 @@ def _of_caches(
         if db.is_lasting:
             problem = None
         elif captured is None:
-            problem = f"{path} cannot be read and written: the result of the last capture is unknown"
+            problem = f"{path} cannot be read and written, so the result of the last capture is unknown"
         else:
-            problem = (
-                f"{path} cannot be written: a capture later than {captured.get('time')} may have had another result"
-            )
+            problem = f"{path} cannot be written, so the result of any capture after {captured.get('time')} is unknown"
         return captured or {}, secret_lookalikes.read_lookalikes(db), secret_lookalikes.read_opaque_files(db), problem

@@ -23,17 +23,17 @@ from lifeboat_vault.vault import AuditRow
 
 _TOLD = {
     "create": "the vault was created",
-    "held": "a removal that looks accidental",
+    "held": "a removal of much data was held, because it may be an accident",
     "accepted": "the current workspace was accepted",
-    "forgotten": "the list of forgotten memories",
-    "damaged": "the result of the last verification",
+    "forgotten": "the list of forgotten memories was changed",
+    "damaged": "the result of the last verification was recorded",
     "verified": "a copy was verified",
     "verified_whole": "every kept sequence was verified",
-    "pin": "pinned, never thinned",
-    "unpin": "unpinned, may be thinned",
-    "label": "named",
-    "epoch": "a new writer epoch: lost machines can no longer write",
-    "rotated": "credentials sealed with new keys",
+    "pin": "was pinned and is never thinned",
+    "unpin": "was unpinned and may be thinned",
+    "label": "was named",
+    "epoch": "a new writer epoch began: machines of earlier epochs can no longer push",
+    "rotated": "the credentials were sealed with new keys",
 }
 """Changes of a vault that a user made or has to know about; others are internal."""
 _ACCEPTED = "accepted"
@@ -108,15 +108,15 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
     if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one decision of the user, kept in several parts
         return row.kind, ""
     number = _number(row)
-    told = "no longer named" if row.kind == "label" and row.details.get("set") is False else _TOLD.get(row.kind, "")
-    return row.kind, told if number is None else f"sequence {number} {told}"
+    event = "is no longer named" if row.kind == "label" and row.details.get("set") is False else _TOLD.get(row.kind, "")
+    return row.kind, event if number is None else f"sequence {number} {event}"
 
 
 def _thin_text(row: AuditRow) -> str:
     """Name the thinned sequence, or the first and the last of several. The subject is `FIRST..LAST`."""
     first, _, last = row.subject.partition("..")
     if first == last:
-        return f"sequence {first} thinned"
+        return f"sequence {first} was thinned"
     return f"{count_text(_size(row.details.get('sequences')), 'sequence')} thinned, from {first} to {last}"
 
 
@@ -134,7 +134,7 @@ def _purge_text(redaction_id: str, audit: Mapping[str, Any]) -> str:
     """Describe what was purged, and name the receipt. `audit` is the record of ALF §3.1.11."""
     memories = _size(audit.get("record_ids"))
     what = count_text(memories, "memory") if memories else "text in files"
-    return f"{'the whole agent' if audit.get('scope') == WHOLE_AGENT else what} destroyed, receipt {redaction_id}"
+    return f"purged {('the whole agent' if audit.get('scope') == WHOLE_AGENT else what)}, receipt {redaction_id}"
 
 
 def _erased(context: Context) -> Iterator[ActivityEntry]:

@@ -254,20 +254,20 @@ def format_differences(document: JsonObject, *, names_only: bool = False) -> Ite
         if not names_only and "diff" in file:
             yield from _hunks(file["diff"])
             if file["cut"]:
-                yield "(the rest is omitted)"
+                yield "(the rest of the changes is omitted)"
         elif file.get("damaged"):
-            yield "(its bytes are damaged; lifeboat verify repairs them if another copy exists)"
+            yield "(the content of this file is damaged; `lifeboat verify` repairs it if another copy exists)"
         elif file.get("omitted"):
-            yield "(its lines are omitted)"
+            yield "(the changed lines are omitted)"
     for record in document["records"]:
         text = record.get("previous" if record["operation"] == "deleted" else "content")
         yield f"{record['operation']} memory {record['id']}"
         if not record.get("omitted"):
             yield f"  {_one_line(text)}"
     if document.get("truncated"):
-        yield "The output is not complete: choose with --path and --limit."
+        yield "The output is incomplete. Use --path and --limit to select what is shown."
     if not (document["files"] or document["records"]):
-        yield "Only details changed." if document["documents"] else "Nothing changed."
+        yield "No file and no memory changed, only their metadata." if document["documents"] else "Nothing changed."
 
 
 def _hunks(diff: str) -> list[str]:

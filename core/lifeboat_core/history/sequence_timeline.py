@@ -47,7 +47,7 @@ def load_labelled_sequence(context: Context, agent: Agent, at: str) -> JsonObjec
 def _checked(text: str) -> str:
     name = " ".join(text.split())
     if not name or len(name) > LONGEST or not name.isprintable():
-        raise DaemonError.BAD_LABEL(f"a label is one line of 1 to {LONGEST} printable characters")
+        raise DaemonError.BAD_LABEL(f"a label must be one line of 1 to {LONGEST} printable characters")
     return name
 
 

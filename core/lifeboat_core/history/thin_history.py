@@ -119,10 +119,10 @@ def apply_retention(context: Context, agent: Agent) -> list[str]:
     reason = _shortage(context, agent)
     if reason is None:
         return []
-    said = [f"{reason}: large files are not captured"]
+    said = [f"large files are not captured: {reason}"]
     dropped = drop_old_versions(context, agent, keep=1)
     if dropped:
-        said.append(f"the content of {dropped} older versions of large files was removed; their descriptions stay")
+        said.append(f"the content of {dropped} older versions of large files was removed; their metadata is kept")
     return said + (_thinned_harder(context, agent) if _shortage(context, agent) else [])
 
 
@@ -135,10 +135,10 @@ def _thinned_harder(context: Context, agent: Agent) -> list[str]:
     with context.vault(agent.id) as vault:
         trusted = clock_trust.is_clock_trusted(context, vault.head())
     if not trusted:
-        return ["history is not thinned, because the clock is not trusted"]
+        return ["old sequences are not thinned, because the clock of this machine may be wrong"]
     gone = _dropped(thin_if_due(context, agent, shorten_retention(load_retention(context, agent))))
     if gone:
-        return [f"{count_text(len(gone), 'old sequence')} thinned earlier than the settings say"]
+        return [f"thinned {count_text(len(gone), 'old sequence')} earlier than the settings specify, to free space"]
     return _thinned_before_it_was_sent(context, agent)
 
 
@@ -148,7 +148,11 @@ def _thinned_before_it_was_sent(context: Context, agent: Agent) -> list[str]:
     report = thin_if_due(context, agent, shorten_retention(load_retention(context, agent)), whatever_remotes_need=True)
     gone = len(_dropped(report))
     sequences = count_text(gone, "sequence")
-    return [f"thinned {sequences} that remotes still need: the disk or vault is full"] if gone else []
+    return (
+        [f"thinned {sequences} before every remote had received them, because the disk or the vault is full"]
+        if gone
+        else []
+    )
 
 
 def _dropped(report: ThinReport | None) -> list[int]:

@@ -142,8 +142,8 @@ def refuse_without_key(context: Context, sequence: Sequence) -> None:
         raise NoKey(
             (
                 f"{_named(sequence)} was signed with the key {signer}, and this home has no key "
-                "yet; if that key is not yours, --accept-unsigned imports the agent without its "
-                "credentials"
+                "yet. If that key is not yours, use --accept-unsigned to import the agent "
+                "without its credentials"
             ),
             fix="lifeboat keys recover",
         )
@@ -161,7 +161,7 @@ def make_foreign_key_error(context: Context, sequence: Sequence) -> SignedByAnot
     own, other = context.keys().public.key_id, str(_signer(sequence.signature))
     return SignedByAnother(
         f"{_named(sequence)} was signed with the key {other} "
-        f"({describe_last_seen(context, other)}), this home has the key {own} "
+        f"({describe_last_seen(context, other)}), but this home has the key {own} "
         f"({describe_last_seen(context, own)})"
     )
 
@@ -201,6 +201,6 @@ def _signer(signature: JsonObject | None) -> str | None:
 
 def _two_keys(context: Context, own: str, given: str) -> str:
     return (
-        f"this home has the key {own} ({describe_last_seen(context, own)}), "
-        f"the words are of the key {given} ({describe_last_seen(context, given)})"
+        f"this home has the key {own} ({describe_last_seen(context, own)}), but the words belong "
+        f"to the key {given} ({describe_last_seen(context, given)})"
     )

@@ -174,7 +174,9 @@ class Home:
             layout = self._layout(files)
             self._make_contents(files, FOLDERS if layout == LAYOUT_VERSION else _FIRST_FOLDERS)
         except Timeout:
-            raise HomeError(f"{self.folder}: another process has been creating it for {_WAIT:.0f} seconds") from None
+            raise HomeError(
+                f"{self.folder}: another process has been creating this home for {_WAIT:.0f} seconds"
+            ) from None
         except OSError as error:
             raise HomeError(f"{self.folder}: {describe_refusal(error)}") from error
         return self
@@ -218,16 +220,18 @@ class Home:
     def _check_folder(self, files: FileOperations) -> None:
         found = files.lstat(self.folder)
         if stat.S_ISLNK(found.st_mode):
-            raise HomeError.UNSAFE(f"{self.folder} is a symbolic link; use the path of the folder itself")
+            raise HomeError.UNSAFE(f"{self.folder} is a symbolic link; give the path of the directory itself")
         if not stat.S_ISDIR(found.st_mode):
-            raise HomeError.UNSAFE(f"{self.folder} is not a folder")
+            raise HomeError.UNSAFE(f"{self.folder} is not a directory")
         if not self.exists() and not self._is_ours(files):
-            raise HomeError.UNSAFE(f"{self.folder} contains other files; use an empty or new folder")
+            raise HomeError.UNSAFE(f"{self.folder} contains files that are not of Lifeboat; use an empty or new folder")
         if os.name == "posix":
             self._check_rights(files, found)
         kind = find_file_system(self.folder)
         if kind in _NETWORK:
-            raise HomeError.UNSAFE(f"{self.folder} is on a network file system ({kind}), where locks do not work")
+            raise HomeError.UNSAFE(
+                f"{self.folder} is on a network file system ({kind}), on which file locks do not work"
+            )
 
     def _is_ours(self, files: FileOperations) -> bool:
         """Return whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its
@@ -269,8 +273,8 @@ class Home:
             from lifeboat_keys.installers import upgrade_command  # the daemon loads no keys, and only errors need it
 
             raise HomeError.NEWER(
-                f"{self.folder} has layout {version}{self._made_by(files)}; this release, "
-                f"{read_release()}, supports layouts up to {LAYOUT_VERSION}",
+                f"the home {self.folder} has layout version {version}{self._made_by(files)}; this "
+                f"release, {read_release()}, supports versions up to {LAYOUT_VERSION}",
                 fix=upgrade_command(),
             )
         return version
@@ -281,7 +285,7 @@ class Home:
             found = read_all(files, self.folder / "release").decode().strip()
         except (OSError, UnicodeDecodeError):
             return ""
-        return f" of release {found}" if _RELEASE.fullmatch(found) else ""
+        return f", created by release {found}" if _RELEASE.fullmatch(found) else ""
 
 
 def _folders_below(folder: Path) -> list[Path]:

@@ -32,7 +32,7 @@ def refuse_relative_paths(environment: Mapping[str, str]) -> None:
         value = environment.get(name, "")
         if value.strip() and not os.path.isabs(os.path.expanduser(value)):
             raise HomeError.RELATIVE_PATH(
-                f"{name} is {name_text(value)}, a relative path, which depends on the working directory",
+                f"the variable {name} must contain an absolute path, but is {name_text(value)}",
                 fix=f"export {name}={quote_argument(os.path.abspath(value))}",
             )
 

@@ -109,7 +109,9 @@ def load_key_in_force(context: Context) -> UserKey:
 
 def _check_store(keys: HomeKeys) -> None:
     if keys.store in _ONE_KEY:
-        raise KeysError.STORE_READ_ONLY(f"{_ONE_KEY[keys.store]} provides one key: change the key there")
+        raise KeysError.STORE_READ_ONLY(
+            f"Lifeboat cannot replace a key that comes from {_ONE_KEY[keys.store]}; change the key there yourself"
+        )
     problem = keys.store_problem(keys.store)
     if problem is not None:
         raise problem
@@ -120,7 +122,9 @@ def find_lost_machine(context: Context, machine: str) -> KnownDevice:
     keys = context.keys()
     found = device_registry.find_machine(keys.machines.all(), machine)
     if found.public == keys.device.public:
-        raise KeysError.UNKNOWN_MACHINE(f"{found.name} is this machine; report it as lost from another one")
+        raise KeysError.UNKNOWN_MACHINE(
+            f"{found.name} is this machine; to report this machine as lost, run the command on another one"
+        )
     return found
 
 
@@ -172,10 +176,10 @@ def finish_rotation(context: Context) -> list[str]:
     if settled is None:
         return []
     if settled.unfinished:
-        return [f"a rotation of your key is not finished: {reason}" for reason in settled.unfinished]
+        return [f"the rotation of your key is not finished: {reason}" for reason in settled.unfinished]
     named = (f"{one['service']} {one['label'] or ''} of {one['agent']}" for one in _to_reissue(context))
     listed = ", ".join(named) or "nothing"
-    return [f"the interrupted rotation of your key is finished; to be replaced by their issuers: {listed}"]
+    return [f"the interrupted rotation of your key is finished; credentials to replace at their issuers: {listed}"]
 
 
 def _settle(context: Context) -> SettledVaults | None:
@@ -208,7 +212,7 @@ def _each_vault(context: Context, settled: SettledVaults, work: Callable[[Vault]
         try:
             _with_vault(context, folder, work)
         except (VaultDamaged, VaultNewer) as error:
-            said = f"the vault {folder.name} is not changed: {error.message}"
+            said = f"the vault {folder.name} was not changed: {error.message}"
             settled.warnings += [] if said in settled.warnings else [said]
         except LifeboatError as error:
             settled.unfinished.append(f"{folder.name}: {error.message}")
@@ -307,7 +311,7 @@ class _Sealer:
             payload = credential_sealing.unseal_credential(credential, secret)
         except (NoAgentKey, UnsealError) as error:
             name = credential.get("label") or credential.get("id")
-            self._warnings.append(f"the credential {name} was not sealed again: {error.message}")
+            self._warnings.append(f"the credential {name} could not be sealed again: {error.message}")
             return credential
         fields = credential_sealing.seal_credential(
             payload,

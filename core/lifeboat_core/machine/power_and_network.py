@@ -21,9 +21,9 @@ from lifeboat_alf.common.size_texts import size_text
 from lifeboat_core.home.context import Context
 
 ROOT = Path("/")
-NO_NETWORK = "there is no network"
+NO_NETWORK = "this machine has no network connection"
 METERED = "the network is metered"
-SAVING = "the battery is being saved"
+SAVING = "the machine is saving battery power"
 
 _PATIENCE = 1.0
 """Seconds for all questions on the bus."""
@@ -73,9 +73,12 @@ def find_deferral_reason(conditions: MachineConditions, bytes: int, limit: int) 
     if conditions.online is False:
         return NO_NETWORK
     if bytes > limit:
-        for applies, words in ((conditions.metered, METERED), (conditions.saves_battery, SAVING)):
+        for applies, condition in ((conditions.metered, METERED), (conditions.saves_battery, SAVING)):
             if applies:
-                return f"{words}, and {size_text(bytes)} are more than defer.above ({size_text(limit)})"
+                return (
+                    f"{condition}, and the transfer of {size_text(bytes)} exceeds the setting defer.above "
+                    f"({size_text(limit)})"
+                )
     return None
 
 

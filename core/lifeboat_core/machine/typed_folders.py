@@ -25,5 +25,7 @@ def parse_existing_folder(text: str) -> Path:
     """Return the path of an existing folder. Raises BadSetting."""
     folder = parse_whole_path(text)
     if not folder.is_dir():
-        raise BadSetting(f"the folder {folder} does not exist: is the right stick or share mounted?", fix="df -h")
+        raise BadSetting(
+            f"the folder {folder} does not exist; check that the right disk or share is mounted", fix="df -h"
+        )
     return folder

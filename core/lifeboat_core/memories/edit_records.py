@@ -81,7 +81,9 @@ def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
         if record_id in purged:
             raise UnknownRecord.PURGED(f"the memory {record_id} was purged")
         if found is not None:
-            raise UnknownRecord.PURGED(f"the later version of the memory {record_id} was purged: {found.id}")
+            raise UnknownRecord.PURGED(
+                f"the current version of the memory {record_id} was purged; its id was {found.id}"
+            )
         raise UnknownRecord(f"no memory has the id {record_id}")
     return found
 

@@ -255,7 +255,7 @@ def quote_query(words: str, *, open_ended: bool = False) -> str:
 def check_known(what: str, given: str | None, known: Set[str]) -> None:
     """Raises RecordError.UNKNOWN_KIND, which names the known ones."""
     if given is not None and given not in known:
-        raise RecordError.UNKNOWN_KIND(f"{given!r} is no {what}; known: {join_names(sorted(known))}")
+        raise RecordError.UNKNOWN_KIND(f"unknown {what} {given!r}; use one of: {join_names(sorted(known))}")
 
 
 def check_type(db: StateDb, memory_type: str | None) -> None:

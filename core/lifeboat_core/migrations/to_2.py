@@ -9,7 +9,7 @@ from lifeboat_core.migrations.home_backups import BackupArea
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
 
-SUMMARY = "folders for the daemon's log and socket"
+SUMMARY = "add folders for the log and the socket of the daemon"
 TOUCHES: frozenset[BackupArea] = frozenset()
 
 

@@ -23,15 +23,17 @@ def normalize_address(url: str) -> str:
             (parts.hostname or "").rstrip(".").encode("idna").decode() if not _is_ip(parts.hostname) else parts.hostname
         )
     except (ValueError, UnicodeError):
-        raise _refused("this is not a valid URL, which is https://HOST or https://HOST:PORT") from None
+        raise _refused("the URL is not valid; expected https://HOST or https://HOST:PORT") from None
     if parts.scheme not in _PORTS or not host:
-        raise _refused("the URL of an endpoint begins with https://HOST")
+        raise _refused("the URL of an endpoint must begin with https://HOST")
     if parts.username is not None or parts.password is not None:
-        raise _refused("the URL must not contain a token: give it with --token-stdin, or give the whole join line")
+        raise _refused("the URL must not contain a token. Use --token-stdin, or give the whole join line")
     if parts.query or parts.fragment:
         raise _refused("the URL must not contain ? or #")
     if parts.scheme == "http" and not is_loopback(host):
-        raise _refused("plain HTTP is allowed to this machine only, because others could read the token: use https://")
+        raise _refused(
+            "plain HTTP is allowed only for a server on this machine, because others could read the token. Use https://"
+        )
     shown = f"[{host}]" if ":" in host else host
     where = shown if port in (None, _PORTS[parts.scheme]) else f"{shown}:{port}"
     return urlunsplit((parts.scheme, where, quote(parts.path.rstrip("/"), safe=_KEPT), "", ""))

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 PLACE = "/ca.pem"
 """Where an endpoint publishes the certificate of its authority."""
 _EXPIRED, _NOT_YET, _OTHER_HOST, _OTHER_ADDRESS = 10, 9, 62, 64
-_TIMES = "the server's certificate is not valid now: it may not have been renewed, or a clock is wrong"
-_HOST = "the server's certificate is for another host name"
+_TIMES = (
+    "the server's certificate has expired or is not valid yet; its renewal may have failed, or a clock may be wrong"
+)
+_HOST = "the server's certificate was issued for another host name"
 _WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
 """OpenSSL's reasons against a certificate, by their number."""
 _OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})
@@ -39,7 +41,7 @@ def trust_only(authority: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=authority)
     except (ssl.SSLError, ValueError):
-        raise NotTheOne("the certificate of its authority is invalid") from None
+        raise NotTheOne("the certificate of the server's certificate authority is invalid") from None
     return context
 
 
@@ -69,11 +71,11 @@ def choose_pinned(pem: bytes, pin: str) -> str:
     try:
         found = x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise NotTheOne("the certificate of its authority is invalid") from None
+        raise NotTheOne("the certificate of the server's certificate authority is invalid") from None
     for certificate in found:
         if _pin_of(certificate) == pin:
             return certificate.public_bytes(Encoding.PEM).decode()
-    raise NotTheOne("the key of its authority is not the pinned one")
+    raise NotTheOne("the server's certificate authority does not have the key that is pinned for this remote")
 
 
 def compute_pin(pem: bytes) -> str:

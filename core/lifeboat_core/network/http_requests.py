@@ -256,20 +256,22 @@ def _followed(
                 return HttpResponse(answer.status_code, _beginning(answer))
             if method != "GET" and answer.status_code not in _KEEPING_THE_BODY:
                 raise AnsweredWithError(
-                    "the server redirects, which would drop the sent data", status=answer.status_code
+                    "the server redirects the request in a way that would drop the sent data", status=answer.status_code
                 )
             target = _leads_to(address, answer.headers.get("location"), answer.status_code)
         if urlsplit(target).netloc != urlsplit(address).netloc:
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
         address = target
-    raise AnsweredWithError("the server redirects too often", status=answer.status_code)
+    raise AnsweredWithError(
+        f"the server redirected the request more than {MOST_REDIRECTS} times", status=answer.status_code
+    )
 
 
 def _leads_to(address: str, location: str | None, status: int) -> str:
     """Return where a redirect leads. Raises AnsweredWithError for an invalid target, and for another scheme."""
     target = urljoin(address, location) if location else ""
     if urlsplit(target).scheme != urlsplit(address).scheme:
-        raise AnsweredWithError("the server redirects to another kind of address", status=status)
+        raise AnsweredWithError("the server redirects from https to http, or to another scheme", status=status)
     return target
 
 

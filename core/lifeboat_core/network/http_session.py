@@ -92,7 +92,7 @@ class HttpSession:
         """Raises NotPrivate. Nothing is sent."""
         host = http_addresses.parse_host(base)
         if http_addresses.is_plain_http(base) and not http_addresses.is_loopback(host):
-            raise NotPrivate("plain HTTP is allowed to this machine only")
+            raise NotPrivate("plain HTTP is allowed only for a server on this machine")
         self._base = base.rstrip("/")
         self._token = token
         self._tls = tls
@@ -220,7 +220,9 @@ def _explained(error: NetworkUnreachable) -> Exception:
     return (
         error
         if why is None
-        else NotTheOne(why or "no certificate authority that this machine trusts signed the server's certificate")
+        else NotTheOne(
+            why or "the server's certificate was not signed by a certificate authority that this machine trusts"
+        )
     )
 
 
@@ -231,7 +233,7 @@ def _received(
     if not 200 <= answer.status < 300:
         return SessionReply(answer.status, answer.headers, _beginning(answer.pieces), 0)
     if answer.status != 204 and not answer.framed and not bodiless:
-        raise NetworkUnreachable("the length of the server's response is unknown")
+        raise NetworkUnreachable("the server's response does not state its length")
     memory = io.BytesIO()
     target = memory if into is None else into
     if into is not None:

@@ -50,6 +50,6 @@ def describe_exit(status: int | None) -> str:
         return f"ended with status {status}"
     with contextlib.suppress(ValueError):
         name = signal.Signals(-status).name
-        hint = ", as the system does when memory runs out" if name == "SIGKILL" else ""
+        hint = ", as the system does when it runs out of memory" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
     return f"was ended by signal {-status}"

@@ -44,7 +44,10 @@ FILTER, FOUND = "keep_out", "kept_out"
 SETTING, AGAIN = "purge.keep_out_days", "purge.again"
 CUT, NOTICE = "cut", "notice"
 """What a capture does with a purged value in other words."""
-LEFT_OUT = "a purge cut text from it, it changed since, and captures cannot tell whether the text is in it"
+LEFT_OUT = (
+    "a purge removed text from this file; the file has changed since, and Lifeboat cannot tell "
+    "whether it contains that text again"
+)
 
 
 Remembered = tuple[dict[str, int], dict[str, int]]

@@ -157,7 +157,7 @@ def _sights(
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
         if found.st_size > LARGEST:
-            raise _FileTooLarge(f"{found.st_size} bytes were not searched")
+            raise _FileTooLarge(f"the file has {found.st_size} bytes, which is too large to search")
         data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()
         is_cut = found.st_size > _CHUNK
         while data:

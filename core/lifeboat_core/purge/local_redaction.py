@@ -115,7 +115,7 @@ def carry_out_order(
         restore_receipts.blank_restore_receipts(context, agent.id)
         reach_crash_point(CrashPoint.PURGE_STATE_DELETED)
         delete_cache(context.home.state_file(agent.id))
-        tell("Searching everything again", 0, None)
+        tell("Searching for the purged data again", 0, None)
         done.searched = dict(search(opened)) if search is not None else {}
         reach_crash_point(CrashPoint.PURGE_RECEIPT_WRITTEN)
         closed = (UnreachableCopy(name, why, "a history on this disk") for name, why in opened.closed.items())
@@ -136,12 +136,12 @@ def _joint(context: Context, agent: Agent, redaction: Redaction) -> PurgeOrder |
             return None
         joint = redaction_signatures.sign_redaction(made, context.keys().device)
         named = ", ".join(each.id for each in joined_redactions.find_joined(known, redaction, joint))
-        return PurgeOrder(joint, note=f"joins {named}: separate purges of the same bytes")
+        return PurgeOrder(joint, note=f"combines the separate purges {named}, which destroy the same bytes")
 
 
 def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tell: Tell) -> dict[str, int]:
     """Redact all histories; return how many objects lost their bytes, by history."""
-    redacted = count_units(tell, "Destroying it in the histories", len(opened.open))
+    redacted = count_units(tell, "Destroying the purged data in the histories", len(opened.open))
     objects = {}
     for each in opened.open:
         objects[each.name] = _redacted(context, each, order)
@@ -195,7 +195,7 @@ def _note(context: Context, order: PurgeOrder, history: History, objects: int, d
     redaction, vault, name = order.redaction, history.vault, context.keys().own_name
     note = VaultPurgeNote(name, vault.id, receipt_signing.HOME, receipt_signing.PENDING, context.now())
     if history.name in done.remains:
-        message = "another program reads the vault, or the disk is full: Lifeboat tries again later"
+        message = "another program is reading the vault, or the disk is full; Lifeboat tries again later"
         receipt_signing.note_vault(context, redaction.id, replace(note, message=message))
         return
     applied = len(vault.redactions)

@@ -54,12 +54,12 @@ def describe_outstanding_purges(found: Sequence[OutstandingPurge]) -> str:
         return ""
     purges = {each.id for each in found}
     if len(purges) == 1:
-        return f"1 purge is not done everywhere: lifeboat receipts show {found[0].id}"
-    return f"{len(purges)} purges are not done everywhere: lifeboat receipts list"
+        return f"1 purge is not complete in every copy: lifeboat receipts show {found[0].id}"
+    return f"{len(purges)} purges are not complete in every copy: lifeboat receipts list"
 
 
 def describe_progress(one: OutstandingPurge) -> str:
     """Return a phrase such as `waits until 2026-11-20 19:40` or `is pending since ...`."""
     if one.state == WAITING and one.applies_at is not None:
         return f"waits until {time_text(one.applies_at)}"
-    return f"is pending since {time_text(one.since)}"
+    return f"has been pending since {time_text(one.since)}"

@@ -45,8 +45,8 @@ def _finished(context: Context, order: PurgeOrder) -> str | None:
 def _carried_out(context: Context, agent: Agent, order: PurgeOrder) -> str:
     try:
         if local_redaction.carry_out_order(context, agent, order).remains:
-            return f"A purge of {agent.name} is not finished: another program reads its history."
+            return f"A purge of {agent.name} is not finished, because another program is reading the history."
     except RedactionInvalid as error:
         purge_orders.remove_order(context, order)
-        return f"A purge of {agent.name} is impossible, and nothing was purged: {error.message}"
+        return f"A purge of {agent.name} is not possible, and nothing was purged: {error.message}"
     return f"A purge of {agent.name} was interrupted; it is finished now. Search for the text again."

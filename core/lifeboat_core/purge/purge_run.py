@@ -178,7 +178,7 @@ def _asker(agent: Agent, vault: Vault | None) -> str:
 def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCopy]:
     """Return what could not be searched. It is written into the receipt, so the text is masked in names too."""
     offline = [
-        UnreachableCopy(each.config.name, each.problem, "states that exist only there")
+        UnreachableCopy(each.config.name, each.problem, "states that exist only on this remote")
         for each in found.remotes
         if each.problem
     ]
@@ -248,7 +248,7 @@ def _sent(
             raise
         return purge_exchange.send_redaction(
             context, agent, config, redaction
-        ), f"the second token was refused: {error.message}"
+        ), f"the remote rejected the token given for its owner: {error.message}"
 
 
 # A whole agent ------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _sent(
 def purge_agent(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tell = tell_nobody) -> PurgeResult:
     """Purge a whole agent: everything on this machine, then at every remote. Raises as `purge_content`."""
     with agent_lock(context, agent.id, "purge"):
-        tell("Destroying everything on this machine", 0, None)
+        tell("Destroying all data of the agent on this machine", 0, None)
         with histories.open_histories(context, agent.id) as opened:
             records = 0 if opened.own is None else agent_purge.count_records(opened.own)
             redaction = signatures.sign_redaction(_whole(context, agent, reason, opened), context.keys().device)

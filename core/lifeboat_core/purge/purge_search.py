@@ -239,7 +239,7 @@ def search_remotes(context: Context, agent: Agent, vault: Vault | None, tell: Te
     configs = remote_registry.list_remotes(context)
     found = []
     for number, config in enumerate(configs):
-        tell(f"Asking {config.name}", number, len(configs))
+        tell(f"Searching the remote {config.name}", number, len(configs))
         found.append(_ask(context, agent, vault, config))
     return found
 

@@ -36,9 +36,9 @@ def check_against_home(
             yield from _vault(vault, receipt, trusted)
     except VaultMissing:
         if receipt.audit["scope"] == WHOLE_AGENT:
-            yield report_valid(_LIST, "this agent has no vault here any longer")
+            yield report_valid(_LIST, "this machine no longer has a vault of this agent")
         else:
-            yield report_open(_LIST, "this agent has no vault here, so the audit log could not be checked")
+            yield report_open(_LIST, "this machine has no vault of this agent, so the audit log could not be checked")
     except LifeboatError as error:
         yield report_wrong(_LIST, error.message)
 
@@ -53,13 +53,15 @@ def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     if kept is None or kept == receipt:
         return
     if kept.digest != receipt.digest:
-        yield report_wrong(_KEPT, "is of another redaction with the same id")
+        yield report_wrong(_KEPT, "belongs to a different purge with the same id")
     elif kept.signature is not None and _device(kept) != _device(receipt):
         return  # a receipt of the same purge by another machine of the user
     elif kept.audit != receipt.audit or kept.changed_at == receipt.changed_at:
         yield report_wrong(_KEPT, "differs")
     elif kept.changed_at > receipt.changed_at:
-        yield report_open(_KEPT, f"is newer, of {kept.changed_at}: lifeboat receipts export {receipt.id}")
+        yield report_open(
+            _KEPT, f"is newer, changed at {kept.changed_at}; to export it: lifeboat receipts export {receipt.id}"
+        )
 
 
 def _device(receipt: PurgeReceipt) -> object:
@@ -71,12 +73,13 @@ def _device(receipt: PurgeReceipt) -> object:
 
 def _vault(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
     if receipt.audit["scope"] == WHOLE_AGENT:
-        yield report_wrong(_LIST, "the agent was purged completely, but its vault still exists here")
+        yield report_wrong(_LIST, "the agent was purged completely, but its vault still exists on this machine")
         return
     broken = vault.check_audit()
     if broken:
         yield report_wrong(
-            _AUDIT, f"row {broken[0]} does not follow from the row before it: a row was changed or removed"
+            _AUDIT,
+            f"row {broken[0]} of the audit log does not follow from the row before it: a row was changed or removed",
         )
     yield from _row(vault, receipt)
     yield from _redaction(vault, receipt, trusted)
@@ -89,20 +92,25 @@ def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     row = find_audit_row(vault, receipt.id)
     if note is None or note.state != DONE or note.receipt is None:
         if row is not None and _record(row.details) != _record(receipt.audit):
-            yield report_wrong(_AUDIT, f"row {row.number} differs from this purge")
+            yield report_wrong(_AUDIT, f"row {row.number} of the audit log differs from this purge")
         elif row is not None:
-            yield report_valid(_AUDIT, f"row {row.number} matches; the receipt is of another machine's vault")
+            yield report_valid(
+                _AUDIT,
+                f"row {row.number} of the audit log matches; the receipt belongs to the vault of another machine",
+            )
         return
     if row is None:
-        yield report_wrong(_AUDIT, "no row records that this purge was done")
+        yield report_wrong(_AUDIT, "no row of the audit log records that this purge was done")
         return
     if row.details != receipt.audit:
-        yield report_wrong(_AUDIT, f"row {row.number} differs from this purge")
+        yield report_wrong(_AUDIT, f"row {row.number} of the audit log differs from this purge")
     said = note.receipt.get("audit") or {}
     if (said.get("number"), said.get("hash")) != (row.number, row.hash.hex()):
-        yield report_wrong(_AUDIT, f"row {row.number} is not where the receipt says, or was rewritten")
+        yield report_wrong(
+            _AUDIT, f"row {row.number} of the audit log has another number or hash than the receipt states"
+        )
     else:
-        yield report_valid(_AUDIT, f"row {row.number} is the one named in the receipt")
+        yield report_valid(_AUDIT, f"row {row.number} of the audit log is the one named in the receipt")
 
 
 def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
@@ -111,12 +119,12 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None)
     note = receipt.vault(vault.id)
     if found is None or not found.applied:
         if note is not None and note.state == DONE:
-            yield report_wrong(_LIST, "the list of purges at this vault does not record this one as done")
+            yield report_wrong(_LIST, "the vault's list of purges does not record this purge as done")
         else:
-            yield report_open(_LIST, "has not done this purge yet")
+            yield report_open(_LIST, "the vault has not applied this purge yet")
         return
     if found.redaction.digest.hex() != receipt.digest:
-        yield report_wrong(_LIST, "the list of purges at this vault has another redaction with this id")
+        yield report_wrong(_LIST, "the vault's list of purges contains a different purge with this id")
         return
     try:
         redaction_signatures.verify_redaction(found.redaction, trusted)
@@ -125,9 +133,9 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None)
         return
     remaining = vault.remaining(found.redaction)
     if remaining:
-        yield report_wrong(_LIST, f"{remaining} of the items to destroy still exist")
+        yield report_wrong(_LIST, f"{remaining} of the items to be destroyed still exist in the vault")
     else:
-        yield report_valid(_LIST, "has the signed redaction, and none of the items to destroy")
+        yield report_valid(_LIST, "the vault contains the signed purge and none of the items to be destroyed")
 
 
 def find_audit_row(vault: Vault, redaction_id: str) -> AuditRow | None:

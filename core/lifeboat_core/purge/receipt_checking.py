@@ -31,8 +31,8 @@ HITS = "hits"
 """The count of a search that has to be 0."""
 RECEIPT = "receipt"
 """The subject of findings about the whole receipt."""
-_UNKNOWN = "signed with a key that is unknown here"
-_WHOLE = "only its consistency could be checked"
+_UNKNOWN = "signed with a key that this home does not know"
+_WHOLE = "only the consistency of the receipt could be checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _signature(receipt: PurgeReceipt, keys: ReceiptKeys) -> ReceiptFinding:
     except SignatureError as error:
         return report_wrong(RECEIPT, error.message)
     if verdict is ReceiptVerdict.SIGNED:
-        return report_valid(RECEIPT, f"signed by a machine of yours, as of {receipt.changed_at}")
+        return report_valid(RECEIPT, f"signed by one of your machines, as of {receipt.changed_at}")
     return report_untrusted(RECEIPT, f"{signer}: {_WHOLE}")
 
 
@@ -115,13 +115,13 @@ def _judge(check: Callable[[TrustedKeys | None], ReceiptVerdict], keys: ReceiptK
 def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     """Check what has to be the same in all parts of a receipt."""
     if receipt.audit["purge_id"] != receipt.id:
-        yield report_wrong(RECEIPT, "the audit record in the receipt is of another purge")
+        yield report_wrong(RECEIPT, "the audit record in the receipt belongs to another purge")
     if len({each.id for each in receipt.vaults}) < len(receipt.vaults):
         yield report_wrong(RECEIPT, "the receipt lists a vault twice")
     if not receipt.vaults:
         yield report_open(RECEIPT, "the receipt lists no vault")
     if receipt.here.searched.get(HITS):
-        yield report_wrong(RECEIPT, f"matches were still found on this machine: {receipt.here.searched[HITS]}")
+        yield report_wrong(RECEIPT, f"the search on this machine still found matches: {receipt.here.searched[HITS]}")
 
 
 # Vaults ---------------------------------------------------------------------------------------------------------------
@@ -129,24 +129,32 @@ def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
 
 def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     if note.state != DONE and note.receipt is not None:
-        yield report_wrong(note.name, "the vault has a receipt, but its state is not done")
+        yield report_wrong(
+            note.name, "the receipt contains a signature of this vault, although the purge is not done there"
+        )
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
             # The message of the home lists joined purges; that of a remote says what it did not do.
             yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
-        yield report_wrong(note.name, "the vault waits, but has no end time")
+        yield report_wrong(note.name, "the purge waits at this vault, but the receipt does not state until when")
     elif note.state == WAITING:
-        yield report_open(note.name, f"waits until {note.applies_at}, so that its owner can refuse it")
+        yield report_open(
+            note.name, f"the purge waits until {note.applies_at}, so that the owner of the remote can refuse it"
+        )
     else:
-        yield report_open(note.name, f"not done yet: {note.message or 'not reached yet'}")
+        yield report_open(
+            note.name, f"the purge is not applied yet: {note.message or 'the remote has not been reached yet'}"
+        )
 
 
 def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     """Check what one vault signed."""
     if note.receipt is None:
-        yield report_wrong(note.name, "the vault is marked as done, but has no receipt")
+        yield report_wrong(
+            note.name, "the purge is marked as done in this vault, but the receipt has no signature of the vault"
+        )
         return
     try:
         signed = vault_receipts.decode_vault_receipt(note.receipt)
@@ -163,10 +171,14 @@ def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) ->
     if problems:
         return
     if verdict is ReceiptVerdict.UNKNOWN_SIGNER:
-        yield report_untrusted(note.name, f"its receipt was {signer}: {_WHOLE}")
+        yield report_untrusted(note.name, f"the receipt of this vault was {signer}; {_WHOLE}")
         return
-    whose = "the key of it that this home knows" if verdict is ReceiptVerdict.PINNED else "a machine of yours"
-    yield report_valid(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")
+    whose = (
+        "the endpoint's key that this home has pinned"
+        if verdict is ReceiptVerdict.PINNED
+        else "the key of one of your machines"
+    )
+    yield report_valid(note.name, f"signed with {whose}; destroyed items: {signed.objects}, remaining items: 0")
 
 
 def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceipt) -> Iterator[str]:
@@ -181,6 +193,6 @@ def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceip
         if said != expected:
             yield f"the receipt of the vault is for another {what}"
     if signed.remaining:
-        yield f"{signed.remaining} of the items to destroy still exist"
+        yield f"{signed.remaining} of the items to be destroyed still exist"
     if signed.found.get(HITS):
         yield f"the search after the purge found {count_text(signed.found[HITS], 'match', 'matches')}"

@@ -131,7 +131,7 @@ def note_untold_remotes(
         kind="remote",
         state=PENDING,
         since=now,
-        message="the purge has not been sent to this remote yet",
+        message="Lifeboat has not sent the purge to this remote yet",
     )
     return tuple(said(config.name, config.id) for config in configs if config.id in having)
 
@@ -284,4 +284,4 @@ def _alone(context: Context) -> Iterator[None]:
         with FileLock(context.home.locks_folder / "receipts.lock", mode=0o600, timeout=_WAIT):
             yield
     except Timeout:
-        raise Busy(f"another program has been writing receipts for {_WAIT:.0f} seconds") from None
+        raise Busy(f"another program has been writing receipts for more than {_WAIT:.0f} seconds") from None

@@ -106,7 +106,9 @@ def load_acknowledged(vault: Vault) -> Known:
 
 def describe_damage(known: AcknowledgedState) -> str:
     """Say what does not hold of a copy, and when a mending of it is tried again, for people."""
-    return f"the copy is damaged: {known.damaged}" if known.mending is None else describe_lost(known.mending)
+    return (
+        f"the copy on the remote is damaged: {known.damaged}" if known.mending is None else describe_lost(known.mending)
+    )
 
 
 def list_remotes_with_data(vault: Vault | None) -> tuple[str, ...]:

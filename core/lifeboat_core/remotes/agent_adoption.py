@@ -67,7 +67,7 @@ def replace_history(
         if head is None or writer_epochs.has_remote_state(vault, head):
             return None
         if not isinstance(remote, AgentRemoving):
-            raise RemoteDenied(f"only the operator of {config.name} can remove {agent.name} there")
+            raise RemoteDenied(f"only the operator of {config.name} can remove the agent {agent.name} there")
         staged = scratch / "vault"
         known = [row.redaction for row in vault.redaction_rows()]
         unsigned = accept_unsigned
@@ -213,7 +213,7 @@ def _chosen(
     if not found and failed:
         raise failed[0]
     if not found:
-        raise NothingToRestore(f"no remote has {agent.name}", fix="lifeboat remote list")
+        raise NothingToRestore(f"no remote contains the agent {agent.name}", fix="lifeboat remote list")
     config, there = max(found, key=lambda each: (each[1].epoch, _number(each[1])))
     return config, there, _purges(context, agent)
 
@@ -265,7 +265,7 @@ def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: P
         report = capture_into(context, agent, copy, db)
         if report.outcome == ROOT_MISSING:
             raise UnknownAgent(
-                f"{agent.workspace} does not exist, or is empty",
+                f"the workspace {agent.workspace} does not exist or is empty",
                 fix=f"lifeboat agents move {quote_argument(agent.name)} DIR",
             )
         new = copy.state().sequence.number
@@ -281,7 +281,8 @@ def _check_unmoved(context: Context, adoption: Adoption) -> int:
         there = remote.agent(adoption.agent.id)
     if there.head is None or there.head.digest != adoption.head.digest:
         raise EpochMoved(
-            f"{adoption.remote.name} has a newer sequence now: review the changes again", epoch=there.epoch
+            f"{adoption.remote.name} has received a newer sequence since you reviewed the changes; review them again",
+            epoch=there.epoch,
         )
     return there.epoch
 

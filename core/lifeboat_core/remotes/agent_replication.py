@@ -175,7 +175,7 @@ class _Replication:
     def _brought_up(self) -> ReplicationOutcome:
         target, held = self._target()
         if target is None:
-            return self._waiting("nothing was captured yet", "empty")
+            return self._waiting("the agent has not been captured yet", "empty")
         moved, known = self._moved(), _known(self._vault, self._config)
         for _ in range(TRIES):
             there = self._there()
@@ -206,7 +206,7 @@ class _Replication:
             if isinstance(pushed, ReplicationOutcome):
                 return pushed
             return self._completed(target, pushed, held)
-        return self._waiting("other machines keep pushing to the remote", StaleBase.code)
+        return self._waiting("other machines keep pushing to the remote; Lifeboat tries again later", StaleBase.code)
 
     def _target(self) -> tuple[SequenceRow | None, JsonObject | None]:
         """Return the state that the remote should have: the head, or the sequence before it while a removal is held."""
@@ -242,7 +242,7 @@ class _Replication:
             reach_crash_point(CrashPoint.REPLICATE_BUNDLED)
             why = self._may_send(bundle.size)
             if why is not None:
-                return self._waiting(f"{size_text(bundle.size)} wait: {why}", DEFERRED)
+                return self._waiting(f"{size_text(bundle.size)} of data wait to be sent: {why}", DEFERRED)
             if there is None:
                 self._remote.register(self._agent.id, self._agent.name, self._agent.runtime)
                 self._exchange()  # before states: it explains bytes that are missing in them
@@ -316,7 +316,9 @@ class _Replication:
         RemoteDamaged."""
         if error.epoch <= self._vault.epoch:  # the epoch of this machine, which took the agent over since
             return self._waiting(
-                "the remote accepts new captures only, so everything is sent with the next change", BEHIND
+                "the remote accepts only captures made after the take-over, so Lifeboat sends "
+                "everything with the next capture",
+                BEHIND,
             )
         writer_epochs.check_epoch_believable(self._vault, error.epoch)
         # The number alone says that another machine took it over; the next contact says which.
@@ -347,9 +349,9 @@ class _Replication:
             if not found.ok:
                 if self._was_mended:
                     raise self._damaged(self._note_pause(found.findings[0]))
-                raise RemoteDamaged(f"the copy is damaged: {found.findings[0]}")
+                raise RemoteDamaged(f"the copy on the remote is damaged: {found.findings[0]}")
         if held is not None:
-            reason = f"{held['reason']}: the removed data stays at the remote until you accept the removal"
+            reason = f"{held['reason']}; the remote keeps the removed data until you accept the removal"
             return ReplicationOutcome(
                 self._config.name, self._config.id, target.number, HELD, reason, HELD_BACK, self._sent
             )
@@ -542,8 +544,8 @@ class _Replication:
         has = "nothing" if decision.base is None else f"only sequence {decision.base}"
         name = self._config.name
         return ReplicationError.REMOTE_FORGOT(
-            f"{name} had sequence {known.number} of {self._agent.name} and has {has} now. To push the missing "
-            "sequences, remove the remote and add it again",
+            f"{name} had sequence {known.number} of {self._agent.name} and now has {has}. To push "
+            "the missing sequences, remove the remote and add it again",
             fix=f"lifeboat remote remove {name}",
         )
 

@@ -54,7 +54,7 @@ class RemoteKind:
     """Whether a server answers, which can be another service than the user meant."""
     is_sealed_by_default = False
     """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
-    access_advice = "none is needed: the address and these words give access to everything"
+    access_advice = "no token is needed: the address and these words give access to everything"
     """What the recovery kit says of the token that a new machine needs."""
     unreachable_fix = "lifeboat remote add --help"
     """The command that helps when a remote cannot be reached while it is added."""

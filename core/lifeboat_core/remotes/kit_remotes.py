@@ -109,15 +109,18 @@ def add_kit_remote(context: Context, remote: KitRemote, *, is_checked: bool, acc
         met = remote_probe.probe_remote(context, candidate, NEEDED_TO_RESTORE)
         return AddedKitRemote(known, is_new=False, can_push=_can_push(met))
     if needs_join_line(remote) and not access:
-        raise RemoteDenied(f"the kit holds no access to {remote.name}", fix=f"lifeboat remote add {remote.name}")
+        raise RemoteDenied(
+            f"the recovery kit contains no token for {remote.name}", fix=f"lifeboat remote add {remote.name}"
+        )
     kind = remote_kinds.find_kind(remote.url)
     if kind.is_present(remote.url) is False:
-        raise SecondCopyError.UNKNOWN_REMOTE(f"{remote.url} has no remote of Lifeboat")
+        raise SecondCopyError.UNKNOWN_REMOTE(f"{remote.url} contains no remote of Lifeboat")
     given = manage_remotes.parse_remote_access(access or remote.access or remote.url)
     if not access and given.url != remote_kinds.check_url(remote.url):
         # The user is asked about the address of the page, so a join line on it must not lead to another one.
         raise OtherVault(
-            f"the kit gives {remote.url} as the address of {remote.name}, and its join line leads to {given.url}",
+            f"the recovery kit gives {remote.url} as the address of {remote.name}, but its join "
+            f"line leads to {given.url}",
             fix=f"lifeboat remote add {quote_argument(remote.name)}",
         )
     if not given.pin and remote.pin and not (access or remote.access):
@@ -144,5 +147,5 @@ def _free_name(context: Context, wanted: str) -> str:
     names = (wanted, *(f"{wanted}-{number}" for number in range(2, _LONGEST_SUFFIX)))
     free = next((name for name in names if name.casefold() not in taken), None)
     if free is None:
-        raise BadSetting(f"every name like {wanted} is taken")
+        raise BadSetting(f"the name {wanted} is taken, and so are all its variants with a number")
     return free

@@ -213,7 +213,7 @@ def finish_return(
     ) as adoption:
         if adoption.changes.get("held"):
             raise RestoreError.CONSENT_NEEDED(
-                f"{agent.name} lacks much of what {unfinished.config.name} has: compare it first",
+                f"the workspace of {agent.name} lacks much of the data on {unfinished.config.name}; compare both first",
                 fix=f"lifeboat agents adopt {quote_argument(agent.name)}",
             )
         done = agent_adoption.adopt_agent(context, adoption, take_over=take_over, tell=tell)

@@ -49,7 +49,8 @@ def check_pin(pin: str) -> str:
     text = pin.strip().lower().removeprefix(_PIN_PREFIX).replace(":", "")
     if len(text) != _PIN_LENGTH or not all(digit in "0123456789abcdef" for digit in text):
         raise BadSetting(
-            "a pin has 64 hexadecimal digits, as `lifeboat endpoint serve` prints it", fix="lifeboat remote add --help"
+            "a pin consists of 64 hexadecimal digits, as printed by `lifeboat endpoint serve`",
+            fix="lifeboat remote add --help",
         )
     return text
 
@@ -84,7 +85,9 @@ def add_remote(
     try:
         met = _met(context, stranger, known, needed)
         if expected_id and met.about.id != expected_id:
-            raise OtherVault(f"{name} should be the vault {expected_id}, and {met.about.id} answers at {given.url}")
+            raise OtherVault(
+                f"the remote {name} at {given.url} should have the id {expected_id}, but it has the id {met.about.id}"
+            )
         _refuse_other(context, known, wanted, met.about.id)
         wanted = replace(wanted, id=met.about.id)
         if save:
@@ -110,12 +113,14 @@ def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: 
     change."""
     if sealed and not known.sealed:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is a remote without --sealed already; to encrypt it, remove it and add it again",
+            f"{known.name} already exists as an unencrypted remote; to encrypt it, remove it and "
+            "add it again with --sealed",
             fix=f"lifeboat remote remove {known.name}",
         )
     if known.sealed and not sealed and remote_kinds.find_kind(known.url).is_sealed_by_default:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is encrypted; for a folder with --plain, remove it and add another folder",
+            f"{known.name} is an encrypted remote; for an unencrypted one, remove it and add "
+            "another folder with --plain",
             fix=f"lifeboat remote remove {known.name}",
         )
     return replace(known, url=given.url, pin=given.pin or known.pin, optional=optional or known.optional)
@@ -164,13 +169,13 @@ def _refuse_other(context: Context, known: RemoteConfig | None, wanted: RemoteCo
     one name as one."""
     if known is not None and known.id and known.id != remote_id:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is the remote {known.id}, and another remote ({remote_id}) answers at {wanted.url}",
+            f"{known.name} is the remote {known.id}, but another remote ({remote_id}) answers at {wanted.url}",
             fix=f"lifeboat remote add {_free_name(context, known.name)} {quote_argument(wanted.url)}",
         )
     other = remote_registry.find_remote_by_id(context, remote_id)
     if other is not None and other.name != wanted.name:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{wanted.url} is already the remote {other.name}", fix=f"lifeboat remote show {other.name}"
+            f"{wanted.url} is already the address of the remote {other.name}", fix=f"lifeboat remote show {other.name}"
         )
 
 
@@ -192,8 +197,8 @@ def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResul
     met = remote_probe.probe_remote(context, RemoteCandidate(config, token))
     if config.id and met.about.id != config.id:
         raise OtherVault(
-            f"{config.name} is the remote {config.id}, and another remote ({met.about.id}) answers: the token was not "
-            "stored"
+            f"{config.name} is the remote {config.id}, but another remote ({met.about.id}) "
+            "answers; the token was not stored"
         )
     remote_registry.save_token(context, config.name, token)
     return met

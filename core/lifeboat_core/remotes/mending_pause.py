@@ -35,7 +35,10 @@ class MendingPause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def describe_lost(pause: MendingPause) -> str:
     """Describe what stays lost at a remote, and when the next attempt to repair it is, for people."""
-    return f"the copy is damaged: {pause.left}; the next attempt to repair it is after {time_text(pause.again_at)}"
+    return (
+        f"the copy on the remote is damaged: {pause.left}; Lifeboat tries to repair it again after "
+        f"{time_text(pause.again_at)}"
+    )
 
 
 def describe_known_damage(there: RemoteAgent, found: str) -> str:

@@ -38,7 +38,7 @@ def _refuse_path(name: str, text: str) -> None:
     is_path = text.startswith(("/", "./", "../", "~")) or text in (".", "..") or _DRIVE.match(text)
     if is_path or ("@" not in text and os.path.isdir(text)):
         folder = Path(os.path.abspath(os.path.expanduser(text)))
-        raise _refused(name, f"{text} is a path, and the address of a folder begins with file://", folder)
+        raise _refused(name, f"{text} is a path, but the address of a folder must begin with file://", folder)
 
 
 def _refuse_scheme(name: str, text: str) -> None:
@@ -50,7 +50,7 @@ def _refuse_scheme(name: str, text: str) -> None:
     if not meant:
         return
     if meant[0] == _JOIN_SCHEME or "@" in text:  # it may hold a token, so that it is not repeated
-        message = f"the address begins with {found[1]!r}, and a join line with {_JOIN_SCHEME}://"
+        message = f"the address begins with {found[1]!r}, but a join line begins with {_JOIN_SCHEME}://"
         raise BadSetting(message, fix=f"lifeboat remote add {quote_argument(name)}")
     message = f"{found[0]!r} is not a known scheme"
     rest = text[found.end() :]
@@ -61,7 +61,7 @@ def _refuse_scheme(name: str, text: str) -> None:
 
 def _refuse_host(name: str, text: str) -> None:
     if _HOST.fullmatch(text):
-        message = f"{text} is a host without a scheme; the address of an endpoint begins with https://"
+        message = f"{text} is a host without a scheme; the address of an endpoint must begin with https://"
         raise BadSetting(message, fix=_add_command(name, f"https://{text}"))
 
 
@@ -70,7 +70,7 @@ def _refuse_folder_host(name: str, text: str) -> None:
     parts = urlsplit(text)
     if parts.netloc not in ("", "localhost"):
         folder = Path("/", parts.netloc, unquote(parts.path).lstrip("/"))
-        raise _refused(name, f"{text} has two slashes where the address of a folder has three", folder)
+        raise _refused(name, f"{text} has two slashes, but the address of a folder needs three (file:///)", folder)
 
 
 def _refused(name: str, message: str, folder: Path) -> BadSetting:

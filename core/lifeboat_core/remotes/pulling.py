@@ -170,7 +170,7 @@ def fetch_artifact(
         raise BodyAbsent(path) from None
     is_known = leaf is not None and (leaf.salt or redactions.all_naming(leaf.digest))
     if leaf is not None and is_known and not redactions.hold(leaf, body):
-        raise SignatureError(f"{path} was returned changed")
+        raise SignatureError(f"the remote returned changed content for {path}")
     return body
 
 
@@ -182,7 +182,7 @@ def open_remote_state(remote: Remote, agent_id: str, number: int | None, purged:
     """
     with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
         if (reader.sequence.agent_id, reader.sequence.number) != (agent_id, bundle.number):
-            raise RemoteDamaged(f"the fetched data is not sequence {bundle.number} of {agent_id}")
+            raise RemoteDamaged(f"the remote returned data that is not sequence {bundle.number} of {agent_id}")
         if number not in (None, bundle.number):
             raise RemoteDamaged(f"the remote returned sequence {bundle.number} instead of {number}")
         found = RemoteState(reader, remote)
@@ -206,8 +206,9 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
     document = remote.keys(agent_id)
     if document is not None and not accept_unsigned and load_known_public(context) is None:
         raise NoKey(
-            "the agent belongs to a key, and this home has none yet: enter its 24 words. "
-            "If the key is not yours, --accept-unsigned restores the agent without its credentials",
+            "the agent belongs to a user's key, and this home has no key yet: enter the 24 words "
+            "of that key. If the key is not yours, use --accept-unsigned to restore the agent "
+            "without its credentials",
             fix="lifeboat keys recover",
         )
     context.keys().ensure()
@@ -216,7 +217,10 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
     try:
         context.keys().import_agent(document)
     except (OtherKey, SignedByAnother) as error:
-        return [f"its credentials cannot be opened here; enter them in the runtime again: {error.message}"]
+        return [
+            f"the credentials of the agent cannot be opened on this machine ({error.message}); enter "
+            "them in the runtime again"
+        ]
     return []
 
 

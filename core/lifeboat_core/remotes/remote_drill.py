@@ -81,7 +81,7 @@ def _common_row(agent: Agent, config: RemoteConfig, vault: Vault, remote: Remote
     row = None if head is None else vault.find(head.number)
     if head is None or row is None or row.digest != head.digest:
         raise NothingToRestore(
-            f"the newest sequence of {agent.name} at {config.name} is unknown to this machine", fix="lifeboat sync"
+            f"this machine does not know the newest sequence of {agent.name} at {config.name}", fix="lifeboat sync"
         )
     return row
 
@@ -100,7 +100,7 @@ def _tried(context: Context, agent: Agent, vault: Vault, remote: Remote, row: Se
     except (AlfError, RemoteDamaged, UnknownAtRemote) as error:
         return Drill(agent.id, row.number, 0, [error.message])
     except BodyAbsent as error:
-        return Drill(agent.id, row.number, 0, [f"the remote has no content for {error.args[0]}"])
+        return Drill(agent.id, row.number, 0, [f"the remote has no content for the file {error.args[0]}"])
 
 
 def _missing_keys(state: State, keys: JsonObject | None) -> list[str]:
@@ -128,7 +128,7 @@ def _note(context: Context, vault: Vault, config: RemoteConfig, found: RemoteDri
         acknowledged_states.note_acknowledged(vault, config.id, drilled_at=now, drill_failed="", damaged="", **verified)
         return
     first = found.drill.mismatches[0]
-    why = {"message": f"the remote cannot be restored from: {first}", "code": RemoteDamaged.code}
+    why = {"message": f"a test restore from the remote failed: {first}", "code": RemoteDamaged.code}
     # With `files` and `keys` forgotten, the next push sends what the remote lacks of them.
     acknowledged_states.note_acknowledged(
         vault, config.id, state=ERROR, drill_failed=first, damaged=first, files=None, keys="", **why

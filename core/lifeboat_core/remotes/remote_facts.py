@@ -120,7 +120,7 @@ def _state(
     if target is None or count or known.number is None or (known.state == WAITING and known.message):
         return WAITING, known.message if known.state == WAITING else "", known.code if known.state == WAITING else ""
     return (
-        (HELD, "the removed data stays at the remote until you accept the removal", "held_back")
+        (HELD, "the remote keeps the removed data until you accept the removal", "held_back")
         if is_held
         else (OK, "", "")
     )

@@ -31,7 +31,7 @@ def find_kind(url: str) -> RemoteKind:
     if kind is None:
         known = ", ".join(f"{each}://" for each in list_schemes())
         raise BadSetting(
-            f"the address of a remote must begin with one of {known}; a join line, with lifeboat+https://",
+            f"the address of a remote must begin with one of {known}; a join line must begin with lifeboat+https://",
             fix="lifeboat remote add --help",
         )
     return kind
@@ -94,7 +94,7 @@ def check_identity(context: Context, config: RemoteConfig, remote: Remote) -> Re
     about = remote.about()
     if config.id and about.id != config.id:
         raise OtherVault(
-            f"{config.name} is the remote {config.id}, and another remote ({about.id}) answers: nothing was sent"
+            f"{config.name} is the remote {config.id}, but another remote ({about.id}) answers; nothing was sent"
         )
     if about.signing_key is not None:
         with contextlib.suppress(LifeboatError, ValueError):  # the code that needs the key reports what is wrong

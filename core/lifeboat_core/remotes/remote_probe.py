@@ -118,7 +118,7 @@ def make_restore_token(context: Context, config: RemoteConfig, token: str | None
         if not isinstance(remote, Authenticated):
             return None
         if not isinstance(remote, RestoreTokenMaking):
-            raise RemoteDenied(f"{config.name} makes no restore-only tokens")
+            raise RemoteDenied(f"{config.name} cannot create restore-only tokens")
         return remote.make_restore_token()
 
 

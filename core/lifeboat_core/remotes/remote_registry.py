@@ -51,7 +51,7 @@ def refuse_taken_name(context: Context, name: str) -> None:
     for known in list_remote_names(context):
         if known.casefold() == name.casefold():
             raise SecondCopyError.REMOTE_EXISTS(
-                f"a remote is already called {known!r}", fix=f"lifeboat remote show {known}"
+                f"a remote already has the name {known!r}", fix=f"lifeboat remote show {known}"
             )
 
 
@@ -90,7 +90,7 @@ def find_remote(context: Context, name: str) -> RemoteConfig:
             return known
     close = difflib.get_close_matches(name.casefold(), [known.name for known in remotes], n=1)
     hint = f". Did you mean {close[0]!r}?" if close else ""
-    raise SecondCopyError.UNKNOWN_REMOTE(f"no remote is called {name!r}{hint}")
+    raise SecondCopyError.UNKNOWN_REMOTE(f"no remote has the name {name!r}{hint}")
 
 
 def find_remote_by_id(context: Context, remote_id: str) -> RemoteConfig | None:
@@ -126,7 +126,7 @@ def parse_remote(data: bytes, name: str) -> RemoteConfig:
 
 
 def _why(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _read(context: Context, name: str) -> RemoteConfig:
@@ -137,7 +137,7 @@ def _read(context: Context, name: str) -> RemoteConfig:
     except ConfigError as error:
         return RemoteConfig(name, "", problem=error.message)
     except OSError as error:
-        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror or 'it is missing'}")
+        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror or 'the file is missing'}")
 
 
 def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
@@ -155,29 +155,29 @@ def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
 def _address(url: str) -> str:
     parts = urlsplit(url)
     if not parts.scheme:
-        raise ValueError("url is not a URL")
+        raise ValueError("the value of `url` is not a URL")
     if parts.username is not None or parts.password is not None or parts.query:
-        raise ValueError("url contains more than an address: store a token with `lifeboat remote token NAME`")
+        raise ValueError("the value of `url` must be an address only. Store a token with `lifeboat remote token NAME`")
     return url
 
 
 def _pin(value: str) -> str:
     if value and not _PIN.fullmatch(value):
-        raise ValueError("pin is not a SHA-256")
+        raise ValueError("the value of `pin` is not a SHA-256 digest")
     return value
 
 
 def _word(document: Mapping[str, Any], key: str, otherwise: str | None = None) -> str:
     value = document[key] if otherwise is None else document.get(key, otherwise)
     if not isinstance(value, str):
-        raise TypeError(f"{key} is not a string")
+        raise TypeError(f"the value of `{key}` must be a string")
     return value
 
 
 def _switch(document: Mapping[str, Any], key: str) -> bool:
     value = document.get(key, False)
     if not isinstance(value, bool):
-        raise TypeError(f"{key} is neither true nor false")
+        raise TypeError(f"the value of `{key}` must be true or false")
     return value
 
 

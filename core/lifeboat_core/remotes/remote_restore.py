@@ -74,7 +74,8 @@ def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, te
         found = [one for one in there if fits(one)]
         if len(found) > 1:
             raise AgentError.AMBIGUOUS_AGENT(
-                f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; give the id"
+                f"several agents at {config.name} match {text!r}: "
+                f"{', '.join(one.id for one in found)}. Give the id of one of them"
             )
         if found:
             return RemoteSource(config, found[0])
@@ -136,8 +137,8 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
     held = source.agent.held
     if held is not None and at is None:
         before = held.get("previous")
-        told = "" if before is None else f". The one before it: --at {before}"
-        yield f"{source.config.name} is holding the newest sequence: {held.get('reason')}{told}"
+        told = "" if before is None else f". To restore the sequence before it, use --at {before}"
+        yield f"{source.config.name} holds the newest sequence, because it removed much: {held.get('reason')}{told}"
 
 
 def _warn_if_old(source: RemoteSource, newest: Sequence, now: datetime) -> Iterator[str]:
@@ -183,8 +184,8 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
     ahead = [number for number, time in rows if times.parse_time(time) > now + _AHEAD]
     if ahead:
         raise NothingToRestore(
-            f"{source.config.name} has {sequences_text(ahead)} of {name} from a clock that was ahead, so a "
-            f"time is ambiguous: give the number of a sequence; {_kept(rows)}"
+            f"{source.config.name} has {sequences_text(ahead)} of {name} with a time in the "
+            f"future, so a time is ambiguous. Give the number of a sequence; {_kept(rows)}"
         )
     before = [number for number, time in rows if times.parse_time(time) <= moment]
     if not before:
@@ -194,16 +195,16 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
 
 def _kept(rows: list[tuple[int, str]]) -> str:
     if not rows:
-        return "it has no sequence"
+        return "the remote has no sequence"
     first, last = rows[0][0], rows[-1][0]
-    return f"it has {count_text(len(rows), 'sequence')} ({first if first == last else f'{first} to {last}'})"
+    return f"the remote has {count_text(len(rows), 'sequence')} ({(first if first == last else f'{first} to {last}')})"
 
 
 def _moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise NothingToRestore(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None
+        raise NothingToRestore(f"{text!r} is neither a sequence number nor a time like 2026-11-20T18:00") from None
 
 
 # An agent that lives here from now on -----------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def read_back_copy(
     if _has_moved(remote, agent, head):
         return RemoteVerification(None)
     first = found.findings[0]
-    why = {"message": f"the copy is damaged: {first}", "code": RemoteDamaged.code}
+    why = {"message": f"the copy on the remote is damaged: {first}", "code": RemoteDamaged.code}
     acknowledged_states.note_acknowledged(vault, config.id, state=ERROR, damaged=first, **why)
     return found
 
@@ -110,7 +110,7 @@ def find_missing_files(here: State, remote: Remote) -> list[str]:
         if (key := file_key_of(entry)) is not None and (not is_log or artifact_index.is_referenced(entry.meta))
     }
     lacks = remote.missing(here.sequence.agent_id, list(paths)) if paths else []
-    return [f"{paths[key]} is missing" for key in lacks if _is_held(here, paths[key])]
+    return [f"the file {paths[key]} is missing" for key in lacks if _is_held(here, paths[key])]
 
 
 def _is_held(here: State, path: str) -> bool:

@@ -46,7 +46,9 @@ class LostDataResender:
             self._remote.compact(self._agent_id, vault_bundles.VaultBundleSource(self._vault, keys), mended=True)
         if lacks and (left := self._remote.missing(self._agent_id, lacks, read=True)):
             number, path = wanted[left[0]]
-            return f"the remote lost {path} of sequence {number}, and this machine does not have it either"
+            return (
+                f"the remote lost the file {path} of sequence {number}, and this machine does not have that file either"
+            )
         return self._left()
 
     # Files ------------------------------------------------------------------------------------------------------

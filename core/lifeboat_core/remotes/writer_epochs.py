@@ -41,7 +41,8 @@ def check_takeover_consent(context: Context, name: str, head: RemoteHead | None,
         return
     age = context.clock.now() - times.parse_time(head.written_at or context.now())
     raise MovedElsewhere(
-        f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and would no longer push",
+        f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and could no "
+        "longer push after the take-over",
     ).with_again("--take-over", machine)
 
 
@@ -132,8 +133,8 @@ def _parted(name: str, head: RemoteHead) -> str:
     """Return the error for two remotes to which different machines wrote without contact."""
     by = head.machine or head.writer or "another machine"
     return (
-        f"it has another history, up to sequence {head.number} by {by}, which `--replace {name}` would replace "
-        "with the local one"
+        f"the remote has another history, up to sequence {head.number} by {by}; `--replace "
+        f"{name}` would replace that history with the local one"
     )
 
 

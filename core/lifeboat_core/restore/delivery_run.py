@@ -100,8 +100,8 @@ def run_delivery(
 def _failure(ran: runtime_programs.ProgramResult) -> Reason:
     """Return the reason of a failed command, without its output, because a program may print what it was given."""
     words = [word for word in ran.command[1:5] if not word.startswith("-")]
-    how = "did not end in time" if ran.timed_out else f"ended with {ran.exit_status}"
-    problem = f"{Path(ran.command[0]).name} {' '.join(words)} {how}"
+    outcome = "did not end in time" if ran.timed_out else f"ended with exit status {ran.exit_status}"
+    problem = f"{Path(ran.command[0]).name} {' '.join(words)} {outcome}"
     return Reason(LeftOutCode.COMMAND_FAILED, problem=problem)
 
 

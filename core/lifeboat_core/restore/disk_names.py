@@ -109,7 +109,7 @@ def _probe(files: FileOperations, folder: Path, twins: list[tuple[str, str]], od
     files.make_folders(probe, 0o700)
     try:
         clashes = [
-            UnholdableName(second, f"its name equals {first} on this file system")
+            UnholdableName(second, f"this file system cannot distinguish the name from {first}")
             for first, second in twins
             if _is_one_name(files, probe, first, second)
         ]

@@ -44,7 +44,7 @@ from lifeboat_vault.vault import state_inventory as inventories
 BESIDE = ("setting", "capability")
 """What adapters report in addition to what is read: parts of documents that the runtime has no place for."""
 KEPT = "kept in the archive"
-DELIVERED = "a command of the runtime stored it"
+DELIVERED = "stored by a command of the runtime"
 NOT_ASKED = "not requested"
 CUT_OUT = Reason(LeftOutCode.CUT_OUT)
 _BEST_FIRST = (
@@ -171,9 +171,9 @@ class _ReceiptTeller:
         if thing.kind == PRINCIPAL:
             return self._derived("principals")
         if thing.kind == VECTOR:
-            return ThingEnd(ItemOutcome.OMITTED, "the runtime computes its vectors itself", "computed_again")
+            return ThingEnd(ItemOutcome.OMITTED, "the runtime computes its vectors again", "computed_again")
         if thing.kind == DOCUMENT:
-            return ThingEnd(ItemOutcome.OMITTED, f"no runtime can store it; {KEPT}", "kept_in_archive")
+            return ThingEnd(ItemOutcome.OMITTED, f"no runtime can store this item; {KEPT}", "kept_in_archive")
         return self._entry(thing)
 
     # Files ------------------------------------------------------------------------------------------------------
@@ -195,8 +195,10 @@ class _ReceiptTeller:
         if thing.path in self._wanted and not self._plan.options.wants(self._wanted[thing.path].name):
             return ThingEnd(ItemOutcome.OMITTED, NOT_ASKED, "not_asked")
         if thing.kind == ARTIFACT and thing.path not in self._wanted:
-            return ThingEnd(ItemOutcome.UNRESOLVED, "only its description is stored, not its content", "not_held")
-        return ThingEnd(ItemOutcome.OMITTED, f"the runtime cannot store it; {KEPT}", "kept_in_archive")
+            return ThingEnd(
+                ItemOutcome.UNRESOLVED, "only the metadata of this file is stored, not its content", "not_held"
+            )
+        return ThingEnd(ItemOutcome.OMITTED, f"the runtime cannot store this item; {KEPT}", "kept_in_archive")
 
     def _not_arrived(self, path: str) -> Reason | None:
         """Return why a credential of a store did not get into the runtime's store, None when all did."""
@@ -222,12 +224,14 @@ class _ReceiptTeller:
             return _unresolved(CUT_OUT)
         asked, options = "", self._plan.options.rows
         if "/cron/" in path and not options.cron:
-            asked = "--with-cron puts it back"
+            asked = "use --with-cron to restore it"
         if any(name in path for name in _OF_SESSIONS) and not options.sessions:
-            asked = "--with-sessions puts it back"
+            asked = "use --with-sessions to restore it"
         if asked:
             return ThingEnd(ItemOutcome.OMITTED, f"{NOT_ASKED}; {asked}", "not_asked")
-        return ThingEnd(ItemOutcome.OMITTED, f"rows of this database are not written; {KEPT}", "kept_in_archive")
+        return ThingEnd(
+            ItemOutcome.OMITTED, f"Lifeboat does not write rows of this database; {KEPT}", "kept_in_archive"
+        )
 
     # Memories ---------------------------------------------------------------------------------------------------
 
@@ -237,7 +241,7 @@ class _ReceiptTeller:
             return _best(ends)
         if self._plan.options.path_globs:
             return ThingEnd(ItemOutcome.OMITTED, NOT_ASKED, "not_asked")
-        return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime holds it; {KEPT}", "kept_in_archive")
+        return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime contains this memory; {KEPT}", "kept_in_archive")
 
     def _memories_in_files(self) -> dict[str, ThingEnd]:
         """Return what became of the files that hold memories, by an id of the memory."""
@@ -339,7 +343,7 @@ def decide_end(item: PlanItem) -> ThingEnd:
     if item.action is RestoreAction.SKIP:
         return _skipped(item)
     if item.wanted is not None and item.wanted.has_gap:
-        return ThingEnd(ItemOutcome.TRANSFORMED, f"written with a gap: {item.reason}", "gap")
+        return ThingEnd(ItemOutcome.TRANSFORMED, f"written with a gap instead of a credential: {item.reason}", "gap")
     basis = RAW if item.wanted is None else item.wanted.basis
     if basis == MERGED:
         return ThingEnd(ItemOutcome.TRANSFORMED, "merged", "merged")

@@ -21,13 +21,13 @@ _SCRIPT_ENDINGS = frozenset(
     )
 )
 _INSTRUCTIONS = "instructions that an agent follows"
-_EDITOR = "an editor runs it or reads settings from it"
-_BUILD = "a build or a package manager runs it"
+_EDITOR = "an editor may run this file or read settings from it"
+_BUILD = "a build tool or a package manager may run this file"
 _FILES: dict[str, str] = {
-    "direnv runs it": ".envrc",
-    "variables that programs are started with": ".env .env.*",
-    "lists programs that an agent starts": ".mcp.json mcp.json mcp_config.json",
-    "keeps files out of captures": ".lifeboatignore",
+    "direnv runs this file": ".envrc",
+    "environment variables for programs": ".env .env.*",
+    "a list of programs that an agent starts": ".mcp.json mcp.json mcp_config.json",
+    "a list of files that Lifeboat does not capture": ".lifeboatignore",
     "a skill that an agent follows": "skill.md",
     "a skill that can name commands": "skill.toml",
     "a procedure that can start by itself": "sop.toml",
@@ -36,58 +36,58 @@ _FILES: dict[str, str] = {
     "instructions that an agent follows at its start": "boot.md bootstrap.md",
     _INSTRUCTIONS: "agents.md agent.md agents.override.md claude.md claude.local.md gemini.md soul.md tools.md "
     ".cursorrules .windsurfrules .clinerules .goosehints copilot-instructions.md",
-    "a shell runs it at its start": ".bashrc .bash_* .profile .zshrc .zshenv .zprofile .zlogin .kshrc .cshrc .tcshrc "
-    ".inputrc config.fish",
+    "a shell runs this file when it starts": ".bashrc .bash_* .profile .zshrc .zshenv .zprofile .zlogin .kshrc "
+    ".cshrc .tcshrc .inputrc config.fish",
     _EDITOR: ".vimrc .exrc .gvimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .emacs .editorconfig *.code-workspace "
     "*.sublime-project",
-    "Git reads settings from it": ".gitmodules .gitattributes .gitconfig .gitignore .hgrc",
+    "Git reads settings from this file": ".gitmodules .gitattributes .gitconfig .gitignore .hgrc",
     _BUILD: "makefile gnumakefile *.mk justfile .justfile taskfile.y*ml rakefile gemfile vagrantfile dockerfile* "
     "containerfile* docker-compose*.y*ml compose*.y*ml cmakelists.txt build.gradle* pom.xml package.json .npmrc "
     ".yarnrc* pnpmfile.* .pnpmfile.* bunfig.toml pyproject.toml setup.cfg tox.ini pytest.ini pip.conf cargo.toml "
     "go.mod requirements*.txt deno.json* composer.json flake.nix shell.nix .pre-commit-config.y*ml lefthook.y*ml "
     ".huskyrc* .lintstagedrc* .gitlab-ci.yml jenkinsfile* .travis.yml azure-pipelines.yml",
-    "a version manager reads settings from it": ".tool-versions mise.toml .mise.toml .python-version",
+    "a version manager reads settings from this file": ".tool-versions mise.toml .mise.toml .python-version",
     "scheduled work": "crontab *.cron",
-    "programs log in with it": ".netrc .pypirc",
-    "a debugger runs it": ".pdbrc .gdbinit .lldbinit",
+    "programs log in with data from this file": ".netrc .pypirc",
+    "a debugger runs this file": ".pdbrc .gdbinit .lldbinit",
 }
 """Which tool runs or obeys a file, and the globs of such files in lower case."""
 _FOLDERS: dict[str, str] = {
-    ".claude": "Claude Code runs it or reads settings from it",
-    ".codex": "Codex CLI runs it or reads settings from it",
-    ".gemini": "Gemini CLI runs it or reads settings from it",
-    ".opencode": "opencode runs it or reads settings from it",
-    ".cursor": "Cursor runs it or reads settings from it",
-    ".windsurf": "an editor runs it or reads settings from it",
+    ".claude": "Claude Code may run this file or read settings from it",
+    ".codex": "Codex CLI may run this file or read settings from it",
+    ".gemini": "Gemini CLI may run this file or read settings from it",
+    ".opencode": "opencode may run this file or read settings from it",
+    ".cursor": "Cursor may run this file or read settings from it",
+    ".windsurf": "an editor may run this file or read settings from it",
     ".clinerules": _INSTRUCTIONS,
     ".agents": _INSTRUCTIONS,
-    ".openclaw": "the runtime reads settings from it",
-    ".vscode": "VS Code runs it or reads settings from it",
-    ".idea": "an IDE runs it or reads settings from it",
+    ".openclaw": "the runtime reads settings from this file",
+    ".vscode": "VS Code may run this file or read settings from it",
+    ".idea": "an IDE may run this file or read settings from it",
     ".zed": _EDITOR,
     ".nvim": _EDITOR,
-    ".devcontainer": "a container is started by it",
-    ".direnv": "direnv runs it",
-    ".github": "GitHub runs it or reads settings from it",
-    ".gitlab": "GitLab runs it or reads settings from it",
-    ".forgejo": "Forgejo runs it or reads settings from it",
-    ".gitea": "Gitea runs it or reads settings from it",
-    ".circleci": "a build service runs it",
+    ".devcontainer": "a container is started with settings from this file",
+    ".direnv": "direnv runs this file",
+    ".github": "GitHub may run this file or read settings from it",
+    ".gitlab": "GitLab may run this file or read settings from it",
+    ".forgejo": "Forgejo may run this file or read settings from it",
+    ".gitea": "Gitea may run this file or read settings from it",
+    ".circleci": "a build service may run this file",
     ".husky": "a hook of Git",
     ".githooks": "a hook of Git",
     ".cargo": _BUILD,
     ".mvn": _BUILD,
-    ".ssh": "SSH reads settings from it",
-    ".gnupg": "GnuPG reads settings from it",
-    ".config": "programs read settings from it",
-    ".local": "programs run it or read settings from it",
+    ".ssh": "SSH reads settings from this file",
+    ".gnupg": "GnuPG reads settings from this file",
+    ".config": "programs read settings from this file",
+    ".local": "programs may run this file or read settings from it",
     "cron": "scheduled work",
     "cron.d": "scheduled work",
     "skills": "part of a skill",
     "hooks": "a hook",
     "systemd": "a service",
     "launchagents": "a service",
-    "autostart": "started with the desktop",
+    "autostart": "the desktop starts this program at login",
 }
 """Folders in lower case whose files are all run or obeyed, and by what."""
 _TABLES_THAT_RUN = ("cron", "hook", "mcp", "intent")
@@ -130,7 +130,7 @@ def _reason(state: State, item: WantedFile, repositories: Collection[str]) -> st
     if item.kind == LINK:
         return named and f"{named} (a link)"
     if item.meta.get("executable"):
-        return "may be executed"
+        return "the file has execute permission"
     folders, ending = item.name.casefold().split("/")[:-1], os.path.splitext(item.name)[1].lower()
     if ending in _SCRIPT_ENDINGS:
         return "a script"
@@ -138,7 +138,7 @@ def _reason(state: State, item: WantedFile, repositories: Collection[str]) -> st
         return named
     if not _SCRIPT_FOLDERS.isdisjoint(folders) and not ending:
         return "a script"
-    return "starts like a script" if read_beginning(state, item, 2) == b"#!" else ""
+    return "the file begins like a script" if read_beginning(state, item, 2) == b"#!" else ""
 
 
 def _by_name(name: str) -> str:

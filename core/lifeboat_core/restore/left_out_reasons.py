@@ -12,32 +12,38 @@ class LeftOutCode(ReasonCode):
     # Files
     NO_FOLDER = (
         "no_runtime_folder",
-        "it belongs to the state directory, and this workspace has none; name one with --state-dir",
+        "the file belongs to the state directory, and this workspace has none; give one with --state-dir",
     )
-    NOT_KEPT = "not_kept", "files like it are never captured from the state directory"
-    UNREADABLE = "unreadable", "it cannot be read, so nothing is merged into it"
-    UNPARSABLE = "unparsable", "it cannot be parsed ({problem}), so nothing is merged into it"
-    NEVER = "never_written", "it is never captured, so it is not written ({reason})"
-    BY_ROWS = "by_rows", "it is a database of the runtime, which is restored row by row"
+    NOT_KEPT = "not_kept", "Lifeboat never captures files like this one from the state directory"
+    UNREADABLE = "unreadable", "the existing file cannot be read, so Lifeboat merges nothing into it"
+    UNPARSABLE = "unparsable", "the existing file cannot be parsed ({problem}), so Lifeboat merges nothing into it"
+    NEVER = "never_written", "Lifeboat never captures this file and therefore does not write it ({reason})"
+    BY_ROWS = "by_rows", "the file is a database of the runtime, which Lifeboat restores row by row"
     LOST = "lost", "{problem}"
-    NO_FOLDER_ABOVE = "no_folder_above", "{name} is not a directory, and existing files of the state directory are kept"
-    FOLDER_NEEDED = "folder_needed", "a directory is needed at this path"
+    NO_FOLDER_ABOVE = (
+        "no_folder_above",
+        "{name} is not a directory, and Lifeboat keeps existing files of the state directory",
+    )
+    FOLDER_NEEDED = "folder_needed", "other files need a directory at this path"
     UNKNOWN_KIND = "unknown_kind", "this release cannot create entries of the kind {kind}"
     LEAVES_WORKSPACE = "leaves_workspace", "the link points outside of the workspace, to {target}"
-    THERE_ALREADY = "there_already", "it exists, and existing files of the state directory are never replaced"
+    THERE_ALREADY = (
+        "there_already",
+        "the file exists, and Lifeboat never replaces existing files of the state directory",
+    )
     SPECIAL_FILE = "special_file", "something other than a file, link or directory exists at this path"
     UNCAPTURED_FOLDER = "uncaptured_folder", "a directory with files that were never captured exists at this path"
     # Credentials
-    CUT_OUT = "without_credentials", "it lacks its credentials; --with-credentials puts them back"
-    NOT_ASKED = "not_asked", "the file that contains it was not requested"
-    NOWHERE = "not_in_a_file", "no file of the state contains it"
-    NO_VALUE = "no_value", "it is in a comment or a name, and only values are merged"
+    CUT_OUT = "without_credentials", "the file lacks its credentials; to restore them, use --with-credentials"
+    NOT_ASKED = "not_asked", "the file that contains the credential was not requested"
+    NOWHERE = "not_in_a_file", "no file of the state contains the credential"
+    NO_VALUE = "no_value", "the credential is in a comment or a name, but Lifeboat merges only values"
     BOUND_CHANNEL = "bound_channel", "bound to the other machine; link the channel again"
-    BOUND_GATEWAY = "bound_gateway", "bound to the other machine; the runtime makes a new one"
-    NO_AGENT_KEY = "no_agent_key", "no key on this machine opens it"
-    FOREIGN_SEALING = "foreign_sealing", "it was not sealed by this program"
-    FOREIGN_PAYLOAD = "foreign_payload", "its sealed content is not for this program"
-    NOT_IN_STATE = "not_in_state", "the state lacks its credential {id}"
+    BOUND_GATEWAY = "bound_gateway", "bound to the other machine; the runtime creates a new one"
+    NO_AGENT_KEY = "no_agent_key", "no key on this machine opens the credential"
+    FOREIGN_SEALING = "foreign_sealing", "the credential was not sealed by Lifeboat"
+    FOREIGN_PAYLOAD = "foreign_payload", "the sealed content of the credential is not meant for Lifeboat"
+    NOT_IN_STATE = "not_in_state", "the state does not contain the credential {id}"
     NOT_OPENED = "not_opened", "{problem}"
     # Deliveries
     COMMAND_FAILED = "command_failed", "{problem}"
@@ -49,12 +55,12 @@ class ReissueCode(ReasonCode):
 
     ROTATES = (
         "rotates",
-        "its tokens change with use, so the original agent may be signed out: sign in there again",
+        "the tokens change with each use, so the original agent may be signed out; sign in there again",
     )
     SIGN_IN = "sign_in", "sign in again"
     LINK_AGAIN = "link_again", "link the channel again"
-    MADE_ANEW = "made_anew", "the runtime makes a new one"
-    ISSUE_AGAIN = "issue_again", "have it issued again and give it to the runtime"
+    MADE_ANEW = "made_anew", "the runtime creates a new one"
+    ISSUE_AGAIN = "issue_again", "get a new credential from its issuer and enter it in the runtime"
 
 
 ADVISING = frozenset({LeftOutCode.BOUND_CHANNEL, LeftOutCode.BOUND_GATEWAY, CredentialRefusal.NOT_REFRESHED})

@@ -28,14 +28,12 @@ def map_contents(
     """
     projects = adapter.projects
     if projects is None:
-        raise AgentError.PROJECT_REFUSED(f"{adapter.runtime} keeps nothing under the path of a project")
+        raise AgentError.PROJECT_REFUSED(f"{adapter.runtime} stores no data under the path of a project")
     workspace: dict[str, WantedFile] = {}
     for wanted in contents.workspace.values():
         mapped = _mapped(state, wanted, projects, pairs)
         if mapped.name in workspace:
-            raise AgentError.PROJECT_REFUSED(
-                f"{make_printable(mapped.name)} would be written twice: another file has this name already"
-            )
+            raise AgentError.PROJECT_REFUSED(f"two files would get the name {make_printable(mapped.name)}")
         workspace[mapped.name] = mapped
     return replace(contents, workspace=workspace), _warnings(contents, projects, pairs)
 
@@ -64,7 +62,8 @@ def _warnings(contents: WantedContents, projects: ProjectSupport, pairs: Sequenc
             shown = join_names([make_printable(folder) for folder in sorted(uncertain)[:_MOST_NAMED]])
             more = f" and {len(uncertain) - _MOST_NAMED} more" if len(uncertain) > _MOST_NAMED else ""
             found.append(
-                f"taken for projects below {old}, because only their shortened paths are known: {shown}{more}; if one "
-                f"of them is another project, map each project separately, before {old}={new}"
+                f"Lifeboat assumes that these projects are below {old}, because only their "
+                f"shortened paths are known: {shown}{more}. If one of them is another project, "
+                f"map each project separately, before {old}={new}"
             )
     return found

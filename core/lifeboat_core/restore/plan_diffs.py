@@ -114,8 +114,10 @@ def describe_plan(plan: RestorePlan) -> Iterator[str]:
         yield f"  unchanged {count_text(plan.count(RestoreAction.SAME), 'file')}"
     yield from plan.warnings
     yield from (_fate_line(fate) for fate in plan.fates)
-    yield from (f"could run here: {line}" for line in plan.executable)
-    yield from (f"does not fit there: {name_text(each.name)}: {each.reason}" for each in plan.unholdable)
+    yield from (f"could run on this machine: {line}" for line in plan.executable)
+    yield from (
+        f"the target file system cannot store {name_text(each.name)}: {each.reason}" for each in plan.unholdable
+    )
 
 
 def _row_lines(write: DatabaseWrite) -> Iterator[str]:
@@ -125,8 +127,8 @@ def _row_lines(write: DatabaseWrite) -> Iterator[str]:
         yield f"  {write.path.name}, rows: {rows}"
     for kind in sorted({fate.kind for fate in write.fates}):
         counts = count_outcomes(fate for fate in write.fates if fate.kind == kind)
-        said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
-        yield f"  {write.path.name}, {kind}: {said}"
+        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+        yield f"  {write.path.name}, {kind}: {outcomes}"
 
 
 def _item_line(plan: RestorePlan, item: PlanItem) -> str:
@@ -150,4 +152,4 @@ def describe_diffs(plan: RestorePlan, hide: HideFile) -> Iterator[str]:
     for diff in diff_plan(plan, hide):
         yield diff.text
         if diff.cut:
-            yield f"(the rest of {name_text(diff.name)} is left out)"
+            yield f"(the remaining changes of {name_text(diff.name)} are omitted)"

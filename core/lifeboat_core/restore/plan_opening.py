@@ -40,7 +40,7 @@ def _note_damage(vault: Vault, made: RestorePlan) -> None:
             *(make_printable(each.entry.path) for each in made.inventory.damaged),
             *made.inventory.damaged_records,
         ]
-        first = f"{damaged[0]}: the content differs from what was signed"
+        first = f"{damaged[0]}: the content differs from the signed content"
         vault.set(DAMAGED, {"sequence": made.sequence, "whole": False, "first": first}, kind="damaged")
 
 
@@ -58,13 +58,13 @@ def find_sequence_at(vault: Vault, at: int | str | None) -> int:
     if at is None:
         row = vault.head()
         if row is None:
-            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+            raise NothingToRestore("the agent has not been captured yet", fix="lifeboat sync")
         return row.number
     if isinstance(at, int) or at.isdigit():
         return vault.sequence(int(at)).number
     row = vault.at(times.to_text(parse_local_time(at)))
     if row is None:
-        raise NothingToRestore(f"the history starts after {at}")
+        raise NothingToRestore(f"the history of the agent starts after {at}")
     return row.number
 
 
@@ -73,4 +73,6 @@ def parse_local_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise NothingToRestore.BAD_MOMENT(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None
+        raise NothingToRestore.BAD_MOMENT(
+            f"{text!r} is neither a sequence number nor a time like 2026-11-20T18:00"
+        ) from None

@@ -18,7 +18,7 @@ from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_vault.errors import VaultMissing
 from lifeboat_vault.vault.state_inventory import StateInventory
 
-DAMAGED_RECORD = "its content differs from what was signed"
+DAMAGED_RECORD = "its content differs from the signed content"
 MOST_NAMES = 20
 """Up to this many names with the same reason are listed individually."""
 
@@ -60,15 +60,15 @@ def select_warned_items(items: Iterable[PlanItem]) -> list[PlanItem]:
 
 
 def _gap_words(state: State, item: PlanItem, wanted: WantedFile) -> str:
-    said = f"{make_printable(item.name)} has a gap: {item.reason}"
+    said = f"{make_printable(item.name)} has a gap instead of a credential: {item.reason}"
     is_damaged = wanted.entry is not None and workspace_databases.is_damaged_database(read_wanted_body(state, wanted))
-    return f"{said}; until then SQLite reports this database as damaged" if is_damaged else said
+    return f"{said}; until the gap is filled, SQLite reports this database as damaged" if is_damaged else said
 
 
 def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents) -> list[str]:
     """Return what is not written, what is moved aside, what has a gap, and what is only described."""
     said = [
-        f"{make_printable(item.name)}: {item.reason}, so it is moved aside"
+        f"{make_printable(item.name)} is moved aside: {item.reason}"
         for item in items
         if item.action == RestoreAction.REMOVE and item.reason
     ]
@@ -76,7 +76,7 @@ def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents)
     said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
     said += workspace_databases.describe_purge_damage(state, items)
     said += [
-        f"{make_printable(each.filename)} ({each.size} bytes) is only described; its content is not stored"
+        f"the content of {make_printable(each.filename)} ({each.size} bytes) is not stored, only its metadata"
         for each in contents.absent
     ]
     return said
@@ -91,4 +91,8 @@ def warn_of_memories(inventory: StateInventory, options: RestoreOptions) -> list
 def warn_of_databases(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
     """Return the warnings of databases; `running` is the runtime that uses them, "" for none."""
     said = [warning for write in writes for warning in write.warnings]
-    return [*said, f"{running} is using it: nothing is written while it runs"] if running else said
+    return (
+        [*said, f"{running} is using the database; Lifeboat writes nothing to it while the runtime runs"]
+        if running
+        else said
+    )

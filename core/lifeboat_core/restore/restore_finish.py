@@ -116,7 +116,7 @@ def _stands(found: SeenPath | None, inode: int | None) -> bool:
 def _moved_away(named: list[str]) -> Iterator[str]:
     if named:
         count = count_text(len(named), "restored file")
-        yield f"moved, replaced or removed while the restore was running: {count}, {named[0]} among them"
+        yield f"{count} moved, replaced or removed by another program during the restore, for example {named[0]}"
 
 
 @contextlib.contextmanager

@@ -581,7 +581,8 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
     duplicate its memories."""
     if agent is not None and options.runtime not in (None, agent.runtime):
         raise RestoreError.TARGET_REFUSED(
-            f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; {options.runtime} needs another one",
+            f"{agent.workspace} is the workspace of {agent.name} in {agent.runtime}; an agent of "
+            f"{options.runtime} needs another workspace",
             fix=f"lifeboat restore {quote_argument(agent.name)} --runtime {options.runtime} --to NEW-FOLDER",
         )
     if options.runtime:
@@ -650,7 +651,7 @@ def _nothing(items: list[PlanItem], options: RestoreOptions) -> str:
     if options.path_globs and not items:
         return f"no file matches {' '.join(options.path_globs)}"
     reasons = sorted({str(item.reason) for item in items if item.reason})
-    return "; ".join(reasons) if reasons else "the state has no files of this runtime"
+    return "; ".join(reasons) if reasons else "the state contains no file for this runtime"
 
 
 def find_missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:

@@ -124,7 +124,7 @@ def draft_report(plan: RestorePlan, time: str, **fields: Any) -> RestoreReport:
 
 def describe_hazards(plan: RestorePlan) -> Iterator[str]:
     """Return what is written of an unsigned state and some tool runs or obeys."""
-    return (f"could run here: {line}" for line in plan.executable)
+    return (f"could run on this machine: {line}" for line in plan.executable)
 
 
 def _skipped(plan: RestorePlan) -> list[JsonObject]:

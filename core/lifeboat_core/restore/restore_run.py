@@ -34,7 +34,7 @@ from lifeboat_core.texts.human_text import count_text
 from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 
 _MOST_HAZARDS = 10
-TOO_LATE = "it was too late to stop: the restore is done"
+TOO_LATE = "the restore was already complete and could not be stopped"
 
 
 def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody) -> RestoreReport:
@@ -91,20 +91,21 @@ def check_guards(plan: RestorePlan) -> None:
     """Check before the first write what the user has to agree to, and what makes the restore impossible."""
     if plan.unholdable:
         named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
-        names = "1 name does" if len(plan.unholdable) == 1 else f"{len(plan.unholdable)} names do"
-        raise RestoreError.NAMES_DO_NOT_FIT(f"{names} not fit into {plan.target}: {named}")
+        names = count_text(len(plan.unholdable), "name")
+        raise RestoreError.NAMES_DO_NOT_FIT(f"the file system of {plan.target} cannot store {names}: {named}")
     if plan.verdict is not SignatureVerdict.SIGNED and not plan.options.accept_unsigned:
         raise make_unsigned_error(plan)
     if plan.verdict is not SignatureVerdict.SIGNED and plan.options.with_credentials:
         raise RestoreError.UNSIGNED_STATE(
-            "credentials are only put into signed states: an attacker who changed this one could send them anywhere",
+            "Lifeboat restores credentials only with a signed state, because an attacker who "
+            "changed an unsigned state could send them anywhere",
             fix="the same command without --with-credentials",
         )
     if plan.running and not plan.options.dry_run:
         raise make_running_error(plan.running, plan.adapter)
     if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
         raise RestoreError.CONSENT_NEEDED(
-            f"{plan.target} is not empty; --dry-run shows what would change, --yes confirms it"
+            f"{plan.target} is not empty; --dry-run shows what would change, --yes confirms the restore"
         )
 
 
@@ -121,16 +122,18 @@ def make_unsigned_error(plan: RestorePlan) -> LifeboatError:
 
 
 def _unsigned(plan: RestorePlan) -> str:
-    who = (
-        "it is unsigned"
+    problem = (
+        "the state is not signed"
         if plan.verdict is SignatureVerdict.UNSIGNED
-        else "it is signed, but this machine lacks your key to check the signature"
+        else "the state is signed, but this machine lacks your key to check the signature"
     )
     if not plan.executable:
-        return f"{who}; --accept-unsigned restores it anyway"
+        return f"{problem}; to restore it anyway, use --accept-unsigned"
     more = len(plan.executable) - _MOST_HAZARDS
     named = "; ".join(plan.executable[:_MOST_HAZARDS]) + (f"; and {more} more" if more > 0 else "")
-    return f"{who}, and it has {count_text(len(plan.executable), 'file')} that could run here: {named}"
+    return (
+        f"{problem}, and it contains {count_text(len(plan.executable), 'file')} that could run on this machine: {named}"
+    )
 
 
 def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) -> RestoreReport:
@@ -145,7 +148,8 @@ def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) ->
         number = capture_for_safety(context, plan.agent)
     except LifeboatError as error:
         return replace(
-            drafted, warnings=[*drafted.warnings, f"the workspace could not be captured first: {error.message}"]
+            drafted,
+            warnings=[*drafted.warnings, f"the workspace could not be captured before the restore: {error.message}"],
         )
     return replace(drafted, safety=number)
 
@@ -219,7 +223,7 @@ def carry_out_journal(context: Context, journal: RestoreJournal, tell: Tell = te
         _lock_targets(context, journal, held)
         try:
             return journal_moves.roll_forward(
-                context.files, journal, count_units(tell, "Putting files in place", journal.renames)
+                context.files, journal, count_units(tell, "Moving the restored files into place", journal.renames)
             )
         except OSError as error:
             _take_back(context, journal, error)
@@ -257,11 +261,11 @@ def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoR
         )
     except OSError as second:
         raise RestoreError.RESTORE_FAILED(
-            f"{describe_refusal(error)}; putting everything back failed too ({describe_refusal(second)});"
-            " the next command continues",
+            f"{describe_refusal(error)}; restoring the previous files failed too "
+            f"({describe_refusal(second)}); the next Lifeboat command continues",
             fix=journal_moves.suggest_way_out(second),
         ) from error
     clean_up_journal(context, replace(journal, phase=STAGING))
     raise RestoreError.RESTORE_FAILED(
-        f"{describe_refusal(error)}; everything was put back", fix=journal_moves.suggest_way_out(error)
+        f"{describe_refusal(error)}; the previous files were restored", fix=journal_moves.suggest_way_out(error)
     ) from error

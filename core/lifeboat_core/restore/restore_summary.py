@@ -105,4 +105,4 @@ def _left_out_clauses(report: JsonObject) -> Iterator[str]:
         yield f"{len(found):,} left out: {join_names([*named, *more])}"
     counts = report["credentials"]
     if isinstance(counts, dict) and counts["skipped"] and not report.get("credential_details"):
-        yield f"{count_text(counts['skipped'], 'credential')} not put back"
+        yield f"{count_text(counts['skipped'], 'credential')} not restored"

@@ -71,7 +71,7 @@ def check_target(context: Context, target: Path, agent: Agent | None) -> None:
     RestoreError.TARGET_REFUSED."""
     _check_place(target, resolve_target(context.user_home))
     if is_inside(target, resolve_target(context.home.folder)) or is_inside(resolve_target(context.home.folder), target):
-        raise RestoreError.TARGET_REFUSED(f"{target} contains, or is in, the home of Lifeboat")
+        raise RestoreError.TARGET_REFUSED(f"{target} contains the home of Lifeboat or is inside it")
     for other in agents.list_agents(context):
         workspace = resolve_target(other.workspace)
         own = agent is not None and other.id == agent.id
@@ -82,7 +82,7 @@ def check_target(context: Context, target: Path, agent: Agent | None) -> None:
         if agent is not None and leaves_out(context.adapter(agent.runtime), target, workspace):
             continue
         if is_inside(target, workspace) or is_inside(workspace, target):
-            raise RestoreError.TARGET_REFUSED(f"{target} contains, or is in, the workspace of {other.name}")
+            raise RestoreError.TARGET_REFUSED(f"{target} contains the workspace of {other.name} or is inside it")
     _check_owner(target)
 
 
@@ -93,7 +93,7 @@ def check_new_state_dir(context: Context, folder: Path) -> Path:
     _check_place(place, resolve_target(context.user_home))
     home = resolve_target(context.home.folder)
     if is_inside(place, home) or is_inside(home, place):
-        raise RestoreError.TARGET_REFUSED(f"{place} contains, or is in, the home of Lifeboat")
+        raise RestoreError.TARGET_REFUSED(f"{place} contains the home of Lifeboat or is inside it")
     _check_owner(place)
     return place
 
@@ -103,7 +103,7 @@ def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
     RestoreError.TARGET_REFUSED for a forbidden place."""
     place = check_new_state_dir(context, folder.expanduser())
     if is_inside(place, workspace):
-        raise RestoreError.TARGET_REFUSED(f"{place} is in the workspace {workspace}")
+        raise RestoreError.TARGET_REFUSED(f"{place} is inside the workspace {workspace}")
     return place
 
 
@@ -113,7 +113,7 @@ def _check_place(target: Path, user_home: Path) -> None:
     if target == target.parent or target in map(Path, _NOT_THEMSELVES):
         raise RestoreError.TARGET_REFUSED(f"{target} is a system directory")
     if any(is_inside(target, Path(folder)) for folder in _SYSTEM):
-        raise RestoreError.TARGET_REFUSED(f"{target} is in a system directory")
+        raise RestoreError.TARGET_REFUSED(f"{target} is inside a system directory")
     if is_inside(user_home, target) or target.parent in map(Path, _HOMES):
         raise RestoreError.TARGET_REFUSED(f"{target} is a user's home directory")
     if os.path.lexists(target) and not target.is_dir():

@@ -79,7 +79,7 @@ def _last_restored(context: Context) -> Agent:
     for journal in journals.list_finished_journals(context.home, context.files):
         if can_be_undone(context, journal):
             return agents.load_agent(context, journal.agent_id)
-    raise RestoreError.NOTHING_TO_UNDO("no restore of the last seven days replaced anything")
+    raise RestoreError.NOTHING_TO_UNDO("no restore in the last seven days replaced any files")
 
 
 def find_last_restore(context: Context, agent: Agent) -> RestoreJournal:
@@ -88,10 +88,10 @@ def find_last_restore(context: Context, agent: Agent) -> RestoreJournal:
         if journal.agent_id == agent.id and can_be_undone(context, journal):
             if journal.phase == PURGED:
                 raise RestoreError.NOTHING_TO_UNDO(
-                    f"a purge of {agent.name} destroyed what its last restore had moved aside"
+                    f"a purge of {agent.name} destroyed the files that its last restore had moved aside"
                 )
             return journal
-    raise RestoreError.NOTHING_TO_UNDO(f"no restore of {agent.name} in the last seven days replaced anything")
+    raise RestoreError.NOTHING_TO_UNDO(f"no restore of {agent.name} in the last seven days replaced any files")
 
 
 def check_untouched(files: FileOperations, journal: RestoreJournal) -> None:

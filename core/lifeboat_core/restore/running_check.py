@@ -12,11 +12,11 @@ from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_core.restore.target_installation import locate_installation
 
 
-def make_running_error(what: str, adapter: Adapter, does: str = "is using these files") -> LifeboatError:
+def make_running_error(running_program: str, adapter: Adapter, activity: str = "is using these files") -> LifeboatError:
     """Return the error that names the running program, and the runtime's own command that stops it, if there is one."""
     stop = adapter.placement.stop_command if adapter.placement is not None else ""
     fix = stop or "quit the program, then run the same command again"
-    return RestoreError.RUNTIME_RUNNING(f"{what} {does}; nothing was changed", fix=fix)
+    return RestoreError.RUNTIME_RUNNING(f"{running_program} {activity}; nothing was changed", fix=fix)
 
 
 def check_before_undo(context: Context, journal: RestoreJournal) -> None:

@@ -185,4 +185,4 @@ def _not_taken_back(server: ServerWrite, fates: Sequence[ItemFate]) -> list[str]
     if not count:
         return []
     what = "memory was" if count == 1 else "memories were"
-    return [f"{count} {what} written to {server.server}: `lifeboat undo` does not undo that"]
+    return [f"{count} {what} written to {server.server}; `lifeboat undo` does not remove them"]

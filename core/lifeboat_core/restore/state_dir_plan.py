@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 NO_FOLDER = Reason(LeftOutCode.NO_FOLDER)
 CUT_OUT = Reason(LeftOutCode.CUT_OUT)
-REWRITTEN = "its comments are lost: merging had to rewrite the file"
+REWRITTEN = "the comments in this file are lost, because merging had to rewrite it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,9 @@ class _StateDirPlanner:
         if not around.is_new_here or around.filler is not None or not self._merge(put):
             return False
         if self._done[put.name].is_write:
-            self._warnings.append(f"{put.name} is written without its credentials; --with-credentials puts them back")
+            self._warnings.append(
+                f"{put.name} is written without its credentials; to restore them, use --with-credentials"
+            )
             self._without_credentials.append(put.name)
         return True
 

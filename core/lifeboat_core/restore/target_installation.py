@@ -64,7 +64,7 @@ def find_installation_in(
     """Return the installation that a state directory is, or will be, for an agent in a workspace. A new one gets the
     layout of the program on this machine."""
     if adapter.placement is None:
-        raise RuntimeConfigError(f"{folder} has no state directory")
+        raise RuntimeConfigError(f"{folder} has no state directory of the runtime")
     around = (state_dir, folder, state, context.environment, context.user_home)
     found = adapter.placement.install_into(*around, "")
     if found.program is None:

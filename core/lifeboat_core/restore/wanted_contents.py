@@ -179,7 +179,7 @@ def _damaged(entry: Entry, prefix: str, home_prefix: str) -> LeftOutFile:
     """Report an entry whose bytes are damaged: a file by its name, one of another runtime by its path."""
     mine = next((each for each in (prefix, home_prefix, archive_layout.ARTIFACTS) if entry.path.startswith(each)), "")
     wanted = WantedFile(disk_names.name_on_disk(entry.path, entry.meta, mine), entry.path, RAW, entry.meta, entry)
-    return LeftOutFile(wanted, DAMAGED, "its content differs from what was signed")
+    return LeftOutFile(wanted, DAMAGED, "the content of this file differs from the signed content")
 
 
 def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:

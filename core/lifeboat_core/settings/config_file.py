@@ -159,7 +159,7 @@ def parse_settings(data: bytes, name: str = FILE) -> JsonObject:
         written = dict(flatten_settings(read_toml(data)))
     except ValueError as error:
         is_quotable = name == FILE or isinstance(error, WordsInFile)
-        detail = str(error) if is_quotable else "this is not TOML"
+        detail = str(error) if is_quotable else "the file is not valid TOML"
         refused = ConfigError(f"{name}: {detail}")
         refused.detail = detail
         raise refused from None
@@ -181,7 +181,7 @@ def read_toml(data: bytes) -> JsonObject:
         document = tomllib.loads(text)
         _check_depth(document)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("the file is nested too deeply") from None
     return document
 
 
@@ -194,13 +194,13 @@ def _refuse_words(text: str) -> None:
     if not holds_recovery_words(text):
         return
     lines = [number for number, line in enumerate(text.split("\n"), 1) if holds_recovery_words(line)]
-    where = f"line {lines[0]}" if lines else "it"
-    raise WordsInFile(f"{where} contains recovery words: remove them, they are not allowed in this file")
+    where = f"line {lines[0]}" if lines else "the file"
+    raise WordsInFile(f"{where} contains recovery words, which are not allowed in this file; remove them")
 
 
 def _check_depth(document: Any, left: int = _DEEPEST) -> None:
     if not left:
-        raise ValueError("it is nested too deep")
+        raise ValueError("the file is nested too deeply")
     parts = document.values() if isinstance(document, Mapping) else document if isinstance(document, list) else ()
     for part in parts:
         _check_depth(part, left - 1)
@@ -212,10 +212,10 @@ def _check_place(written: str, name: str) -> None:
     if name == FILE and known is not None and known.private:
         put_right = f"lifeboat config set {written} --stdin"
         raise BadSetting(
-            f"{written} is not allowed in {FILE}, which may be shown to others: remove it, then {put_right}"
+            f"{written} is not allowed in {FILE}, which may be shown to others. Remove the entry, then run: {put_right}"
         )
     if name == PRIVATE_FILE and (known is None or not known.private):
-        raise BadSetting(f"an entry in {PRIVATE_FILE} is not a private setting: move it to {FILE}")
+        raise BadSetting(f"{PRIVATE_FILE} contains an entry that is not a private setting; move the entry to {FILE}")
 
 
 def check_settings(written: JsonObject, *, per_agent: bool = False) -> JsonObject:

@@ -35,7 +35,7 @@ class Crontab:
             raise ValueError(_EXAMPLE) from None
         self._follows_the_clock = not fields[1].startswith(_ANY)
         if self._next_naive(datetime(2026, 1, 1)) is None:
-            raise ValueError("a time in the future; this one never comes")
+            raise ValueError("a schedule that occurs at least once in the future")
 
     def after(self, moment: datetime, zone: tzinfo) -> datetime | None:
         """Return the first time after a moment (in UTC), in a time zone; None beyond the calendar."""

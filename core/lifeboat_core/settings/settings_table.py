@@ -251,90 +251,110 @@ class Setting:
         try:
             return self.parse(written)
         except (ValueError, TypeError, OverflowError) as error:
-            told = self.name if self.private else f"{self.name} = {written!r}"
-            raise BadSetting(f"{told}: this has to be {error}") from None
+            shown = self.name if self.private else f"{self.name} = {written!r}"
+            raise BadSetting(f"{shown}: the value must be {error}") from None
 
 
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("cadence", parse_cadence, "after_interaction", "when the daemon captures an agent"),
-        Setting("schedule", parse_cron, HOURLY, "times of captures with the cadence `scheduled`, in local time"),
+        Setting("schedule", parse_cron, HOURLY, "cron schedule of captures for the cadence `scheduled`, in local time"),
         Setting(  # The debounce, see `lifeboat_daemon.schedule.cadence`.
             "capture.quiet",
             parse_duration,
             "2s",
-            "after_interaction: capture after this long without a change (debounce)",
+            "wait after the last change before a capture (debounce), for the cadence `after_interaction`",
         ),
         Setting(
             "capture.at_most",
             parse_positive_duration,
             "60s",
-            "after_interaction: capture at the latest after this long",
+            "longest time between a change and its capture, for the cadence `after_interaction`",
         ),
         Setting(
             "session.idle",
             parse_positive_duration,
             "10m",
-            "after_session: a session ends after this long without a change",
+            "time without a change after which a session has ended, for the cadence `after_session`",
         ),
         Setting("scan.interval", parse_positive_duration, "1h", "scan the whole workspace at least this often"),
-        Setting("artifacts.threshold", parse_size, "100KB", "store files up to this size inside an archive"),
-        Setting("artifacts.max_file", parse_size, "50MB", "do not capture larger files; each is reported"),
-        Setting("artifacts.max_total", parse_size, "2GB", "maximum total size of the large files of an agent"),
+        Setting("artifacts.threshold", parse_size, "100KB", "maximum size of a file that is stored inside an archive"),
+        Setting(
+            "artifacts.max_file",
+            parse_size,
+            "50MB",
+            "maximum size of a captured file; Lifeboat reports each larger file",
+        ),
+        Setting("artifacts.max_total", parse_size, "2GB", "maximum total size of the captured large files of an agent"),
         Setting(
             "artifacts.interval",
             parse_duration,
             "100s",
-            "capture a large file at most this often, one over 50 MB proportionally less often",
+            "minimum time between two captures of a large file; proportionally longer for a file over 50 MB",
         ),
         Setting("artifacts.versions", parse_count, 3, "number of versions of a large file whose content is kept"),
         Setting(
             "memory.granularity",
             one_of("quarterly", "monthly"),
             "quarterly",
-            "length of the time periods into which memory is divided",
+            "length of the periods into which memories are divided",
         ),
         Setting(
             "transcripts",
             parse_switch,
             False,
-            "capture conversations of the runtime",
-            warning="conversations contain all that the agent read, also secrets that Lifeboat does not recognise",
+            "also capture the conversations of the runtime",
+            warning="conversations contain everything that the agent has read, also secrets that Lifeboat does not recognise",
         ),
-        Setting("transcripts_limit", parse_size, "50MB", "capture the newest conversations up to this total size"),
-        Setting("cron", parse_switch, False, "capture scheduled jobs in ZeroClaw's database"),
+        Setting("transcripts_limit", parse_size, "50MB", "maximum total size of the captured conversations; the newest are captured"),
+        Setting("cron", parse_switch, False, "also capture the scheduled jobs in ZeroClaw's database"),
         Setting(
             "remote_memory",
             parse_switch,
             False,
-            "capture memories on a server (PostgreSQL, Qdrant, Aionforge)",
+            "also capture memories on a server (PostgreSQL, Qdrant, Aionforge)",
         ),
         Setting(
             "memory_server",
             parse_memory_server,
             "none",
-            "address of the Aionforge server with an agent's memories, and the agent to ask as",
+            "address of the Aionforge server with an agent's memories, and the id of the agent for requests",
         ),
-        Setting("held.share", parse_share, 0.5, "hold a loss of this share of the memories; of files 80% or more"),
-        Setting("held.minimum", parse_count, 4, "hold a loss of fewer memories or files only if it is all of them"),
+        Setting(
+            "held.share",
+            parse_share,
+            0.5,
+            "hold a capture that removed at least this share of the memories, or at least 80% of the files",
+        ),
+        Setting(
+            "held.minimum",
+            parse_count,
+            4,
+            "hold a capture that removed fewer memories or files than this only if it removed all of them",
+        ),
         Setting("retention.all", parse_duration, "24h", "keep every sequence for this long"),
-        Setting("retention.hourly", parse_duration, "7d", "then keep one an hour for this long"),
-        Setting("retention.daily", parse_duration, "90d", "then keep one a day for this long; after that one a week"),
+        Setting("retention.hourly", parse_duration, "7d", "after that, keep one sequence per hour for this long"),
+        Setting(
+            "retention.daily",
+            parse_duration,
+            "90d",
+            "after that, keep one sequence per day for this long, then one per week",
+        ),
         Setting("vault.max_size", parse_size, "10GB", "maximum size of the vault of an agent"),
-        Setting("vault.min_free", parse_size, "1GB", "minimum free space on the disk", per_agent=False),
+        Setting("vault.min_free", parse_size, "1GB", "free space that Lifeboat leaves on the disk", per_agent=False),
         Setting(
             "purge.keep_out_days",
             parse_days,
             30,
-            "keep purged text out of captures until the workspace has not contained it for this many days",
+            "days for which the workspace must not contain a purged text before captures stop searching for it",
             per_agent=False,
         ),
         Setting(
             "purge.again",
             one_of("cut", "notice"),
             "cut",
-            "cut a purged value that comes back in another form, or only report it",
+            "action for a purged value that returns in another form: cut it, or only report it (notice)",
             per_agent=False,
         ),
         Setting("verify.every", parse_positive_duration, "24h", "verify a sample of the newest sequence this often"),
@@ -343,34 +363,34 @@ SETTINGS: dict[str, Setting] = {
             "overdue.after",
             parse_positive_duration,
             "24h",
-            "an agent is overdue after this long awake without a verified copy",
+            "time without a verified copy after which an agent is overdue; sleep of the machine does not count",
         ),
         Setting(
             "defer.above",
             parse_size,
             "5MB",
-            "on a metered network or when saving battery, delay larger transfers",
+            "delay larger transfers on a metered network or while the machine saves battery power",
             per_agent=False,
         ),
         Setting(
             "network.metered",
             one_of("auto", "yes", "no"),
             "auto",
-            "whether the network is metered",
+            "treat the network as metered: yes, no, or as the system reports (auto)",
             per_agent=False,
         ),
         Setting(
             "notify.desktop",
             parse_switch,
             True,
-            "show a desktop notification when something needs you (extra `notify`)",
+            "show a desktop notification when something needs you (requires the extra `notify`)",
             per_agent=False,
         ),
         Setting(
             "ntfy.url",
             parse_address,
             "none",
-            "ntfy topic for notifications",
+            "URL of the ntfy topic for notifications",
             per_agent=False,
             private=True,
         ),
@@ -378,21 +398,23 @@ SETTINGS: dict[str, Setting] = {
             "ping.url",
             parse_address,
             "none",
-            "address to call while all is well; a monitor there alerts when the calls stop",
+            "URL that Lifeboat requests while all is well; a monitor at that URL alerts you when the requests stop",
             per_agent=False,
             private=True,
         ),
-        Setting("ping.every", parse_positive_duration, "1h", "interval of these calls", per_agent=False),
-        Setting("metrics.file", parse_path, "none", "text file for Prometheus metrics", per_agent=False),
+        Setting(
+            "ping.every", parse_positive_duration, "1h", "time between two requests to `ping.url`", per_agent=False
+        ),
+        Setting("metrics.file", parse_path, "none", "path of a text file for Prometheus metrics", per_agent=False),
         Setting("dashboard.theme", one_of(*THEMES), THEMES[0], "colours of the dashboard", per_agent=False),
         Setting(
             "dashboard.ascii",
             one_of("auto", "yes", "no"),
             "auto",
-            "draw the dashboard with ASCII only; auto: if the terminal supports nothing else",
+            "draw the dashboard with ASCII characters only; auto: if the terminal supports no others",
             per_agent=False,
         ),
-        Setting("key_command", parse_command, "none", "program that prints the 24 words of your key", per_agent=False),
+        Setting("key_command", parse_command, "none", "command that prints the 24 words of your key", per_agent=False),
     )
 }
 
@@ -400,5 +422,5 @@ SETTINGS: dict[str, Setting] = {
 def find_setting(name: str) -> Setting:
     """Return a setting by name. Raises ConfigError.UNKNOWN_SETTING."""
     if name not in SETTINGS:
-        raise ConfigError.UNKNOWN_SETTING(f"{name!r}; the settings are {', '.join(SETTINGS)}")
+        raise ConfigError.UNKNOWN_SETTING(f"unknown setting {name!r}; the settings are {', '.join(SETTINGS)}")
     return SETTINGS[name]

@@ -175,11 +175,11 @@ def _compared_memories(
             if name in told and told[name].outcome is ItemOutcome.TRANSFORMED:
                 renamed.add(name, row)
         elif name not in told and _was_row(item, store) and in_files.isdisjoint(item.chain_ids):
-            wrong.append(f"memory {name}: it is in no database")
+            wrong.append(f"the memory {name} is in no database")
     missing = set(as_it_is.missing(_memory_rows(store)))
     if renamed.names & missing:
         missing -= renamed.names - set(renamed.missing(_memory_rows(store)))
-    wrong += [f"memory {name}: its row differs from the captured state" for name in sorted(missing)]
+    wrong += [f"the database row of the memory {name} differs from the captured state" for name in sorted(missing)]
     return RowComparison(len(as_it_is.names), wrong)
 
 
@@ -203,7 +203,7 @@ def _compared_tables(tables: Mapping[str, bytes], writes: Iterable[DatabaseWrite
             expected = _expected(write.path, path, tables[path], accepted)
             missing = expected.missing(_rows(write.path, _table_of(path), expected.columns))
             count += len(expected.names)
-            wrong += [f"row {name}: it differs from the captured state" for name in missing]
+            wrong += [f"the row {name} differs from the captured state" for name in missing]
     return RowComparison(count, wrong)
 
 

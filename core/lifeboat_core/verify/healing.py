@@ -174,7 +174,7 @@ class Healing:
                 self._put_back(vault, config, remote, left[-1])
             except _BytesLacking as error:
                 self._has_gaps = True
-                self.missed.append(f"{config.name} has sequence {left[-1]} with gaps: {error}")
+                self.missed.append(f"the copy of sequence {left[-1]} on {config.name} is incomplete: {error}")
             except _NOT_AS_SIGNED as error:
                 self.missed.append(f"on {config.name}, sequence {left[-1]} does not match its signature: {error}")
 
@@ -191,7 +191,7 @@ class Healing:
             )
         sequences = sequences_text(done.numbers)
         what = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
-        self.healed.append(f"{sequences}: {what} were repaired from {config.name}")
+        self.healed.append(f"{sequences}: repaired {what} from {config.name}")
         if whole.absent:
             paths = join_names([path_text(path) for path in sorted(whole.absent)])
             self.lost.append(f"{sequences}: no reachable remote has the bytes of {paths}")
@@ -200,7 +200,8 @@ class Healing:
         """Raises _BytesLacking while other remotes may have what this one lacks."""
         if whole.absent and not self._takes_gaps:
             raise _BytesLacking(
-                f"it lacks the bytes of {join_names([path_text(path) for path in sorted(whole.absent)])}"
+                "the remote does not have the bytes of "
+                f"{join_names([path_text(path) for path in sorted(whole.absent)])}"
             )
 
 
@@ -214,7 +215,7 @@ def heal_from_workspace(context: Context, agent: Agent, vault: Vault, damaged: C
     for number, stays in _damaged_still(vault, damaged).items():
         bodies = ((stay, _live(context, stay, folders)) for stay in stays)
         if place := next((stay for stay, body in bodies if body is not None and vault.heal(number, body)), None):
-            healed.append(f"{_name(place)}: its damaged bytes were repaired from the workspace")
+            healed.append(f"the damaged content of {_name(place)} was repaired from the workspace")
     return healed
 
 
@@ -267,7 +268,7 @@ def _bodies_from(agent: Agent, vault: Vault, config: RemoteConfig, remote: Remot
                 del left[each]  # in another state that has it the bytes are the same
                 body = _body(state, stays[0])
                 if body is not None and vault.heal(each, body):
-                    healed.append(f"{_name(stays[0])}: its damaged bytes were repaired from {config.name}")
+                    healed.append(f"the damaged content of {_name(stays[0])} was repaired from {config.name}")
     return healed
 
 

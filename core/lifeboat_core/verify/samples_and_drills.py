@@ -187,7 +187,7 @@ def sample_vault(
 
     with convert_system_errors(), _verified(context, agent, look, tell_nobody) as (vault, found, healing):
         if found.number is None and not found.findings:
-            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+            raise NothingToRestore("the agent has not been captured yet", fix="lifeboat sync")
         if healing.healed:
             found = vault.verify(found.number, trusted=load_trusted_keys(context), whole=False)
         result = _of_sample(agent, found, healing)
@@ -250,7 +250,7 @@ def _remember_sample(vault: Vault, result: VerificationSample) -> None:
 
 def _sentences(kept: Verification, healing: Healing) -> list[str]:
     found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
-    unsigned = [f"sequence {each}: it is not signed, but this home signs every sequence" for each in kept.unsigned]
+    unsigned = [f"sequence {each} is not signed, although this home signs every sequence" for each in kept.unsigned]
     return [*healing.lost, *found, *unsigned, *healing.missed]
 
 
@@ -261,7 +261,7 @@ def drill_vault(
 
     If nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
-    tell("Reading back every sequence", 0, None)
+    tell("Reading every sequence", 0, None)
     chosen = number
 
     def look(vault: Vault) -> Verification:
@@ -303,7 +303,7 @@ def _chosen(vault: Vault, number: int | None) -> int:
         return vault.sequence(number).number
     head = vault.head()
     if head is None:
-        raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+        raise NothingToRestore("the agent has not been captured yet", fix="lifeboat sync")
     return head.number
 
 
@@ -328,7 +328,7 @@ def drill_state(
             raise
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
-        problem = f"a document in it was not written by this program ({type(error).__name__})"
+        problem = f"the state contains a document that Lifeboat did not write ({type(error).__name__})"
         return Drill(agent.id, state.sequence.number, 0, [*found, problem], signed=signed, whole=whole)
 
 
@@ -428,9 +428,9 @@ def _problem(files: FileOperations, path: Path, item: WantedFile, status: os.sta
     if stat.S_IMODE(status.st_mode) != item.mode:
         return "has other permissions"
     if item.mtime_ns is not None and status.st_mtime_ns != item.mtime_ns:
-        return "has another time"
+        return "has another modification time"
     if item.kind == FILE and not _holds(item, read_all(files, path)):
-        return "has other bytes"
+        return "has other content"
     return ""
 
 
@@ -454,7 +454,8 @@ def _compare_live(live: LiveFiles, items: Iterable[WantedFile]) -> tuple[int, li
             compared += data is not None
             if data is not None and not _holds(item, data):
                 found.append(
-                    f"{make_printable(item.name)}: the file in the workspace has other bytes and the same time"
+                    f"{make_printable(item.name)}: the file in the workspace has other content, "
+                    "although its modification time is unchanged"
                 )
     return compared, found
 

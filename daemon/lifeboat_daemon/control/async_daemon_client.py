@@ -57,7 +57,7 @@ class AsyncDaemonClient:
                 made = cls(*await _open(where), where)
                 await made._introduce(app)
         except TimeoutError:
-            raise ServiceError.DOES_NOT_ANSWER(f"no answer from {where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"the daemon at {where} did not answer in time") from None
         return made
 
     async def _introduce(self, app: str) -> None:
@@ -95,7 +95,7 @@ class AsyncDaemonClient:
             async with asyncio.timeout(method.patience):
                 return method.result(await self.call(method.name, **parameters))
         except TimeoutError:
-            raise ServiceError.DOES_NOT_ANSWER(f"no answer from {self._where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"the daemon at {self._where} did not answer in time") from None
 
     async def events(self) -> AsyncIterator[JsonObject]:
         """Yield events from now on until the connection ends. The last one is `goodbye` or `lost` if the daemon had
@@ -135,7 +135,7 @@ class AsyncDaemonClient:
                 self._talk.take(data)
                 self._hand_out()
         except OSError as error:
-            end = ServiceError.DOES_NOT_ANSWER(f"the connection was closed: {error.strerror or error}")
+            end = ServiceError.DOES_NOT_ANSWER(f"the connection to the daemon was closed: {error.strerror or error}")
         except ServiceError as error:
             end = error
         finally:
@@ -151,7 +151,7 @@ class AsyncDaemonClient:
             self._news.set()
         if len(self._events) > MOST_EVENTS:
             self._events = deque([json_rpc.LOST])
-            raise ServiceError("events arrived faster than they were read")
+            raise ServiceError("the program did not read the events of the daemon fast enough")
 
     def _settle(self, future: asyncio.Future[JsonObject] | None, outcome: JsonObject | LifeboatError) -> None:
         if future is None or future.done():

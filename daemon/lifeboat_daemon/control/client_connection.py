@@ -95,7 +95,7 @@ class ConnectionHub:
         if here < most:
             return
         if not silent:
-            raise ServiceError.DOES_NOT_ANSWER(f"the limit of {count_text(most, 'connection')} is reached")
+            raise ServiceError.DOES_NOT_ANSWER(f"the daemon has reached its limit of {count_text(most, 'connection')}")
         silent[0].leave(b"")
 
     def _at(self, stage: ConnectionStage) -> list[ClientConnection]:
@@ -153,7 +153,11 @@ class ClientConnection(asyncio.Protocol):
         self._unread.extend(self._lines.feed(data))
         self._proceed()
         if self._lines.broken:
-            self._drain(_unusable(json_rpc.INVALID_REQUEST, f"a line has more than {json_rpc.LARGEST_REQUEST} bytes"))
+            self._drain(
+                _unusable(
+                    json_rpc.INVALID_REQUEST, f"a line of the request has more than {json_rpc.LARGEST_REQUEST} bytes"
+                )
+            )
 
     def eof_received(self) -> bool:
         """Handle the end of the client's data. A half-closed connection still receives its pending answers."""
@@ -162,7 +166,7 @@ class ClientConnection(asyncio.Protocol):
             self.stage = ConnectionStage.LEAVING
             return False
         cut = self._lines.unfinished and not self._lines.broken
-        self._drain(_unusable(json_rpc.PARSE_ERROR, "the last line is incomplete") if cut else b"")
+        self._drain(_unusable(json_rpc.PARSE_ERROR, "the last line of the request is incomplete") if cut else b"")
         return True
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -211,7 +215,7 @@ class ClientConnection(asyncio.Protocol):
             self.subscribed = True
             self._answer(request, json_rpc.encode_answer(request.id, {}))
         elif request.method == json_rpc.HELLO:
-            self._answer(request, _unusable(json_rpc.INVALID_REQUEST, "hello was already sent", request.id))
+            self._answer(request, _unusable(json_rpc.INVALID_REQUEST, "the client has already sent hello", request.id))
         elif self._desk.is_closing:
             self._answer(
                 request, json_rpc.encode_failure(request.id, ServiceError.DOES_NOT_ANSWER("the daemon is stopping"))
@@ -219,7 +223,7 @@ class ClientConnection(asyncio.Protocol):
         elif request.method in self._desk.handlers:
             self._begin(request, self._desk.handlers[request.method])
         else:
-            text = f"unknown method {request.method[:100]!r}"
+            text = f"the daemon does not know the method {request.method[:100]!r}"
             self._answer(request, _unusable(json_rpc.METHOD_NOT_FOUND, text, request.id))
 
     def _refuse(self, line: bytes) -> None:
@@ -231,7 +235,11 @@ class ClientConnection(asyncio.Protocol):
 
     def _greet(self, request: RpcRequest) -> None:
         if request.method != json_rpc.HELLO or request.id is None:
-            self.leave(_unusable(json_rpc.INVALID_REQUEST, "the first request must be hello, with an id", request.id))
+            self.leave(
+                _unusable(
+                    json_rpc.INVALID_REQUEST, "the first request of a client must be hello, with an id", request.id
+                )
+            )
             return
         try:
             line = json_rpc.encode_answer(request.id, self._desk.greet(request.parameters))
@@ -262,10 +270,12 @@ class ClientConnection(asyncio.Protocol):
         except LifeboatError as error:
             return json_rpc.encode_failure(request.id, error)
         except asyncio.CancelledError:
-            return json_rpc.encode_failure(request.id, Cancelled("the daemon cancelled it"))
+            return json_rpc.encode_failure(request.id, Cancelled("the daemon cancelled the request"))
         except Exception as error:
             self._desk.report.exception("control.error", error, method=request.method)
-            mistake = ServiceError(f"an internal error of the daemon: {type(error).__name__}", fix="lifeboat doctor")
+            mistake = ServiceError(
+                f"an internal error occurred in the daemon: {type(error).__name__}", fix="lifeboat doctor"
+            )
             return json_rpc.encode_rpc_error(request.id, json_rpc.INTERNAL, mistake)
 
     def _answer(self, request: RpcRequest, line: bytes) -> None:
@@ -334,7 +344,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.abort()
 
     def _waited_long_enough(self) -> None:
-        self.leave(_unusable(json_rpc.INVALID_REQUEST, "no hello arrived in time"))
+        self.leave(_unusable(json_rpc.INVALID_REQUEST, "the client did not send hello in time"))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -36,7 +36,7 @@ class ClientConversation:
         except (TypeError, ValueError) as error:
             raise BadRequest(f"{method}: {error}") from error
         if len(line) > json_rpc.LARGEST_REQUEST + 1:
-            raise BadRequest(f"{method}: the request has {len(line)} bytes, the limit is {json_rpc.LARGEST_REQUEST}")
+            raise BadRequest(f"{method}: the request has {len(line)} bytes; the limit is {json_rpc.LARGEST_REQUEST}")
         return self._number, line
 
     def take(self, data: bytes) -> None:
@@ -44,7 +44,9 @@ class ClientConversation:
         for line in self._lines.feed(data):
             self._sort(line)
         if self._lines.broken:
-            raise ServiceError(f"a line has more than {json_rpc.LARGEST} bytes", fix="lifeboat daemon restart")
+            raise ServiceError(
+                f"a line of the daemon's answer has more than {json_rpc.LARGEST} bytes", fix="lifeboat daemon restart"
+            )
 
     def _sort(self, line: bytes) -> None:
         try:
@@ -71,7 +73,7 @@ class ClientConversation:
 
 
 def _nonsense() -> ServiceError:
-    return ServiceError("the process that answers is not Lifeboat's daemon", fix="lifeboat daemon restart")
+    return ServiceError("the process that answers is not the daemon of Lifeboat", fix="lifeboat daemon restart")
 
 
 def _error(problem: JsonObject) -> LifeboatError:
@@ -79,7 +81,7 @@ def _error(problem: JsonObject) -> LifeboatError:
     data = problem.get("data")
     if isinstance(data, dict):
         return error_documents.rebuild_error(data)
-    text = str(problem.get("message", "no reason given"))
+    text = str(problem.get("message", "the daemon gave no reason"))
     return BadRequest(text) if problem.get("code") in _BAD_REQUEST else ServiceError(text)
 
 
@@ -93,10 +95,13 @@ def read_hello(address: Address, found: JsonObject) -> HelloAnswer:
     """Decode the daemon's answer to hello. Raises NotAllowed for an impostor, OtherRelease for another protocol
     version."""
     if isinstance(address, LoopbackAddress) and not address.is_reply(found.get("reply")):
-        raise NotAllowed(f"the process that answers on {address} is not the daemon", fix="lifeboat daemon restart")
+        raise NotAllowed(
+            f"the process that answers on {address} is not the daemon of Lifeboat", fix="lifeboat daemon restart"
+        )
     hello = control_methods.HELLO.result(found)
     if hello.protocol != json_rpc.PROTOCOL:
         raise OtherRelease(
-            f"the daemon is {hello.release} and speaks protocol {hello.protocol}, not {json_rpc.PROTOCOL}"
+            f"the daemon is of release {hello.release} and uses protocol {hello.protocol}; this "
+            f"program uses protocol {json_rpc.PROTOCOL}"
         )
     return hello

@@ -61,7 +61,7 @@ class CommandProcess:
         try:
             process = await start_child([*command, *(["--one"] if alone else [])], environment=environment)
         except OSError as error:
-            raise WorkerFailed(f"commands cannot be run: {error.strerror or error}") from error
+            raise WorkerFailed(f"Lifeboat cannot run commands: {error.strerror or error}") from error
         return cls(process, alone=alone)
 
     @property
@@ -77,7 +77,8 @@ class CommandProcess:
         request = RunCommand(number, tuple(words), text)
         if len(command_messages.encode(request)) >= command_messages.LONGEST_REQUEST:
             raise BadRequest(
-                f"a command has at most {command_messages.LONGEST_REQUEST >> 20} MiB, arguments and input together"
+                f"a command must have at most {command_messages.LONGEST_REQUEST >> 20} MiB of "
+                "arguments and input together"
             )
         answer: asyncio.Future[CommandEnded] = self._loop.create_future()
         self._waiting[number] = _PendingCommand(answer, hear)
@@ -178,9 +179,9 @@ class CommandProcess:
         if self._alone:
             return WorkerFailed(f"the command {how}")
         if self._is_ready:
-            return CommandLost(f"the process that runs commands {how}; running commands may continue")
+            return CommandLost(f"the process that runs commands {how}; commands in progress may continue")
         last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # It has not read any request yet.
-        return WorkerFailed(": ".join([f"commands cannot be run: their process {how}", *last]))
+        return WorkerFailed(": ".join([f"Lifeboat cannot run commands: the process for commands {how}", *last]))
 
 
 def _stop_signal() -> int:

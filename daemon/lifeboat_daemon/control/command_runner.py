@@ -148,7 +148,7 @@ def _document(said: CommandAnswer) -> JsonObject:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise WorkerFailed(f"the command exited with {said.status}, and its output is not JSON")
+        raise WorkerFailed(f"the command ended with exit status {said.status}, and its output is not JSON")
     return found
 
 

@@ -133,7 +133,9 @@ class ControlMethod(Generic[R]):
         try:
             return self.read(found)
         except (KeyError, msgspec.ValidationError) as error:
-            raise OtherRelease(f"the daemon's answer to {self.name} has an unknown form: {error}") from error
+            raise OtherRelease(
+                f"this release does not understand the daemon's answer to {self.name}: {error}"
+            ) from error
 
 
 def _to(kind: type[R]) -> Callable[[JsonObject], R]:

@@ -182,7 +182,10 @@ class ControlServer:
             return  # The user is unknown, so the client has to know the token.
         user = peer_user.read_peer_user(connection)
         if user is not None and user != os.geteuid():
-            raise NotAllowed(f"the daemon serves user number {os.geteuid()}, not {user}", fix="")
+            raise NotAllowed(
+                f"the daemon serves the user with id {os.geteuid()}, but the request is from the user with id {user}",
+                fix="",
+            )
 
     def _greet(self, parameters: JsonObject) -> JsonObject:
         """Answer `hello`. Raises NotAllowed, BadRequest, OtherRelease; ServiceError.DOES_NOT_ANSWER once the server
@@ -193,13 +196,16 @@ class ControlServer:
         where = self._listener.address
         if isinstance(where, LoopbackAddress):
             if not where.is_token(parameters.get("token")):
-                raise NotAllowed("the token is missing or is not the one in control.json", fix="")
+                raise NotAllowed("the token of the request is missing, or is not the token in control.json", fix="")
             proof = {"reply": where.reply}
         spoken = parameters.get("protocol")
         if not isinstance(spoken, int) or not isinstance(parameters.get("app"), str):
-            raise BadRequest('hello needs "protocol", a number, and "app", a text')
+            raise BadRequest('the request hello needs "protocol" (a number) and "app" (a string)')
         if spoken != json_rpc.PROTOCOL:
-            raise OtherRelease(f"the daemon is {self._release} and speaks protocol {json_rpc.PROTOCOL}, not {spoken}")
+            raise OtherRelease(
+                f"the daemon is of release {self._release} and uses protocol {json_rpc.PROTOCOL}; the "
+                f"client uses protocol {spoken}"
+            )
         home = str(self._context.home.folder)
         hello = HelloAnswer(json_rpc.PROTOCOL, self._release, os.getpid(), home, self._started_at)
         return {**hello.to_json(), **proof}

@@ -190,7 +190,7 @@ def _check_server(connection: socket.socket) -> None:
     directory. Raises NotAllowed or OSError."""
     user = peer_user.read_peer_user(connection)
     if user is not None and user != os.geteuid():
-        raise NotAllowed("the listening process belongs to another user")
+        raise NotAllowed("the process that listens on the daemon's socket belongs to another user")
 
 
 def explain_connect_error(where: Address, error: OSError) -> LifeboatError:
@@ -198,14 +198,14 @@ def explain_connect_error(where: Address, error: OSError) -> LifeboatError:
     if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
         return NotRunning(f"no process listens on {where}")
     if isinstance(error, PermissionError):
-        return NotAllowed(f"this user may not open {where}")
+        return NotAllowed(f"your user has no permission to open {where}")
     if isinstance(error, (TimeoutError, BlockingIOError)) or error.errno == errno.EAGAIN:
         return _silent(where)
     return ServiceError.DOES_NOT_ANSWER(f"{where}: {error.strerror or error}")
 
 
 def _silent(where: Address) -> LifeboatError:
-    return ServiceError.DOES_NOT_ANSWER(f"no answer from {where} in time")
+    return ServiceError.DOES_NOT_ANSWER(f"the daemon at {where} did not answer in time")
 
 
 def _rest(deadline: float | None) -> float | None:

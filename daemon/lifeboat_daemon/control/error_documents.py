@@ -24,7 +24,7 @@ def rebuild_error(found: object) -> LifeboatError:
     code. It has the document's title, message and fix. Missing or invalid fields have the defaults of ServiceError."""
     fields: JsonObject = found if isinstance(found, dict) else {}
     code = _text(fields, "code", ServiceError.code)
-    error = _make(_kind_of(code), _text(fields, "message", "no reason given"))
+    error = _make(_kind_of(code), _text(fields, "message", "the daemon gave no reason"))
     error.code = code
     error.title = _text(fields, "title", error.title)
     error.fix = _text(fields, "fix", "") or None

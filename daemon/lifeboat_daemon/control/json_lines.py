@@ -26,7 +26,7 @@ def decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
     try:
         return decoder.decode(line)
     except RecursionError:
-        raise msgspec.DecodeError("the content is nested too deep") from None
+        raise msgspec.DecodeError("the JSON is nested too deeply") from None
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError as error:

@@ -68,11 +68,13 @@ def decode_request(line: bytes | bytearray) -> RpcRequest:
     try:
         message = msgspec.json.decode(line)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise UnusableRequest(PARSE_ERROR, "a line is not JSON") from None
+        raise UnusableRequest(PARSE_ERROR, "a line of the request is not JSON") from None
     if isinstance(message, list):
-        raise UnusableRequest(INVALID_REQUEST, "several requests in one list are not supported: send one per line")
+        raise UnusableRequest(
+            INVALID_REQUEST, "the daemon does not support several requests in one list; send one request per line"
+        )
     if not isinstance(message, dict):
-        raise UnusableRequest(INVALID_REQUEST, "a line is not a JSON object")
+        raise UnusableRequest(INVALID_REQUEST, "a line of the request is not a JSON object")
     return _checked(message)
 
 
@@ -119,7 +121,7 @@ def encode_event(told: JsonObject) -> bytes:
 
 def _not_too_large(line: bytes) -> bytes:
     if len(line) > LARGEST + 1:
-        raise ServiceError(f"a message has {len(line)} bytes, the limit is {LARGEST}")
+        raise ServiceError(f"a message has {len(line)} bytes; the limit is {LARGEST}")
     return line
 
 

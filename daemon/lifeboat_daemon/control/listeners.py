@@ -40,7 +40,7 @@ class UnixListener:
             found = files.lstat(address.path)
             if stat.S_IMODE(found.st_mode) & 0o177:
                 files.remove(address.path)
-                raise NotAllowed(f"the file system does not make {address.path} private")
+                raise NotAllowed(f"the file system cannot restrict {address.path} to one user")
         except BaseException:
             bound.close()
             raise
@@ -114,9 +114,9 @@ def _clear(path: str, files: FileOperations) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise NotAllowed(f"{path} is not a socket", fix=f"rm {path}")
+        raise NotAllowed(f"{path} exists and is not a socket", fix=f"rm {path}")
     if _answers(path):
-        raise ServiceError.ALREADY_RUNNING(f"another process listens on {path}")
+        raise ServiceError.ALREADY_RUNNING(f"another process already listens on {path}")
     with contextlib.suppress(FileNotFoundError):
         files.remove(path)
 

@@ -80,7 +80,7 @@ def choose_address(home: Home, files: FileOperations, environment: Mapping[str, 
             with contextlib.suppress(OSError):
                 return UnixAddress(str(Path(tempfile.mkdtemp(prefix=_unguessable_prefix(), dir=base), name)))
     raise ServiceError(
-        f"{home.run_folder} is too long a path for a socket, and no folder for temporary files is usable instead",
+        f"the path {home.run_folder} is too long for a socket, and Lifeboat found no temporary folder to use instead",
         fix="set XDG_RUNTIME_DIR to a private folder with a short path",
     )
 
@@ -190,13 +190,13 @@ def find_address(home: Home, files: FileOperations) -> Address:
         if isinstance(address, UnixAddress):
             check_private_folder(Path(address.path).parent, files)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotRunning(f"no daemon serves {home.folder}") from None
+        raise NotRunning(f"no daemon runs for the home {home.folder}") from None
     except PermissionError as error:
         raise NotAllowed(f"{home.folder}: {error.strerror}") from error
     except OSError as error:
         raise ServiceError(f"{home.run_folder}: {refusal_reason(error)}", fix="lifeboat doctor") from error
     if isinstance(address, UnixAddress) and not _fits(Path(address.path)):
-        raise NotRunning(f"no daemon serves {home.folder}")
+        raise NotRunning(f"no daemon runs for the home {home.folder}")
     return address
 
 
@@ -215,5 +215,5 @@ def _noted(home: Home, files: FileOperations) -> Address | None:
     except msgspec.DecodeError as error:
         raise ServiceError(f"{path} cannot be read: {error}", fix="lifeboat daemon restart") from error
     if isinstance(address, UnixAddress) and not os.path.isabs(address.path):
-        raise ServiceError(f"{path} contains no absolute path", fix="lifeboat daemon restart")
+        raise ServiceError(f"{path} does not contain an absolute path", fix="lifeboat daemon restart")
     return address

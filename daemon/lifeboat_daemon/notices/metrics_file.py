@@ -68,29 +68,41 @@ def render_metrics(figures: DaemonMetrics) -> str:
 
 def _families(figures: DaemonMetrics, agents: list[AgentMetrics]) -> Iterator[Family]:
     gauge, counter = "gauge", "counter"
-    yield "lifeboat_daemon_up", gauge, "Whether the daemon is running.", [({}, float(figures.running))]
+    yield "lifeboat_daemon_up", gauge, "1 if the daemon is running, otherwise 0.", [({}, float(figures.running))]
     if figures.started_at is not None:
         started = _seconds(figures.started_at)
-        yield "lifeboat_daemon_start_timestamp_seconds", gauge, "Start of the daemon.", [({}, started)]
+        yield "lifeboat_daemon_start_timestamp_seconds", gauge, "Time at which the daemon started.", [({}, started)]
     if figures.version:
-        yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
+        yield (
+            "lifeboat_build_info",
+            gauge,
+            "The release of Lifeboat, as a label.",
+            [({"version": figures.version}, 1.0)],
+        )
 
     def each(name: str, kind: str, meaning: str, value: Any) -> Family:
         samples = [(_of(one), float(value(one))) for one in agents]
         return f"lifeboat_agent_{name}", kind, meaning, samples
 
-    verified = "Last successful verification; 0: never."
+    verified = "Time of the last successful verification; 0 if there was none."
     yield each("last_verified_timestamp_seconds", gauge, verified, lambda one: _seconds(one.status.last_verified_at))
-    captured = "Last capture; 0: never."
+    captured = "Time of the last capture; 0 if there was none."
     yield each("last_captured_timestamp_seconds", gauge, captured, lambda one: _seconds(one.status.last_captured_at))
     states = [({**_of(one), "state": word}, float(one.status.state == word)) for one in agents for word in STATES]
     yield "lifeboat_agent_state", gauge, "1 for the current state of the agent, 0 for the others.", states
-    yield each("pending_files", gauge, "Files not captured in their current version.", lambda one: one.status.pending)
-    sequence = "Newest sequence; -1: none."
+    yield each(
+        "pending_files",
+        gauge,
+        "Number of files that are not captured in their current version.",
+        lambda one: one.status.pending,
+    )
+    sequence = "Number of the newest sequence; -1 if there is none."
     yield each("sequence", gauge, sequence, lambda one: -1 if one.status.sequence is None else one.status.sequence)
-    yield each("vault_bytes", gauge, "Size of the vault on disk.", lambda one: one.status.vault_bytes)
-    yield each("captures_total", counter, "Captures since the daemon started.", lambda one: one.captures)
-    yield each("failures_total", counter, "Failed captures since the daemon started.", lambda one: one.failures)
+    yield each("vault_bytes", gauge, "Size of the vault on disk, in bytes.", lambda one: one.status.vault_bytes)
+    yield each("captures_total", counter, "Number of captures since the daemon started.", lambda one: one.captures)
+    yield each(
+        "failures_total", counter, "Number of failed captures since the daemon started.", lambda one: one.failures
+    )
     yield from _of_remotes([(_of(one), remote) for one in agents for remote in one.status.remotes])
 
 
@@ -103,13 +115,15 @@ def _of_remotes(found: list[tuple[dict[str, str], RemoteFacts]]) -> Iterator[Fam
 
     if not labelled:
         return
-    verified = "Last successful verification of the remote; 0: never."
+    verified = "Time of the last successful verification of the remote; 0 if there was none."
     yield each("last_verified_timestamp_seconds", verified, lambda one: _seconds(one.verified_at))
-    acknowledged = "Last push that the remote accepted; 0: never."
+    acknowledged = "Time of the last push that the remote accepted; 0 if there was none."
     yield each("last_acknowledged_timestamp_seconds", acknowledged, lambda one: _seconds(one.acknowledged_at))
-    sequence = "Newest sequence on the remote; -1: none."
+    sequence = "Number of the newest sequence on the remote; -1 if there is none."
     yield each("sequence", sequence, lambda one: float(-1 if one.sequence is None else one.sequence))
-    yield each("pending_sequences", "Sequences that are not on the remote yet.", lambda one: float(one.pending))
+    yield each(
+        "pending_sequences", "Number of sequences that are not on the remote yet.", lambda one: float(one.pending)
+    )
     states = [
         ({**labels, "state": word}, float(one.state == word)) for labels, one in labelled for word in REMOTE_STATES
     ]

@@ -118,7 +118,7 @@ def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -
 def decide_home_notices(status: Status, told: NoticeState, now: datetime) -> NoticeDecision:
     """Decide the notices about problems that concern no single agent."""
     state = ERROR if status.problems else OK
-    words = "its configuration cannot be used; the last valid settings are in use"
+    words = "the configuration cannot be used; the last valid settings are in use"
     return _news(_NoticeSubject(HOME, "Lifeboat", state, words, "lifeboat doctor", None), told, now)
 
 
@@ -143,17 +143,20 @@ def _trouble(agent: AgentStatus) -> str:
     names."""
     if agent.state == ERROR:
         if agent.damaged is not None:
-            return "its copy is damaged"
+            return "the vault of the agent is damaged"
         if agent.missing:
-            return "its workspace is missing or does not match its last capture; nothing is captured until it is back"
+            return (
+                "the workspace is missing or does not match its last capture; Lifeboat captures "
+                "nothing until it matches again"
+            )
         if agent.refusing is not None:
             return _refusal(agent, agent.refusing)
-        return "the last capture failed" if agent.failed is not None else "it has a problem"
+        return "the last capture failed" if agent.failed is not None else "the agent has a problem"
     return {
-        HELD: "much of its memory was removed: accident or intention? Nothing is lost",
-        FENCED: "another machine writes it now",
+        HELD: "much of the agent's memory was removed, and Lifeboat keeps the removed data; accept or restore it",
+        FENCED: "another machine writes the agent now",
         NEEDS_KEY: "credentials cannot be opened or restored without your key; captures continue",
-        OVERDUE: "it has had no verified copy for too long",
+        OVERDUE: "the agent has had no verified copy for too long",
     }.get(agent.state, "")
 
 
@@ -161,9 +164,9 @@ def _refusal(agent: AgentStatus, name: str) -> str:
     """Describe the problem with a remote by the code of its error, because the message may contain any name."""
     code = next(one.code for one in agent.remotes if one.name == name)
     words = {
-        "other_vault": "is another remote than before",
-        "remote_damaged": "lost or changed data",
-        "remote_denied": "refuses this machine",
+        "other_vault": "is not the remote that it was before",
+        "remote_damaged": "has lost or changed data",
+        "remote_denied": "refuses the requests of this machine",
         "purges_damaged": "has lost its list of purges",
         "remote_forgot": "has lost data",
     }
@@ -293,8 +296,8 @@ def make_purged_notice(agent_id: str, name: str) -> UserNotice:
     """Return the notice that an agent was purged entirely on another machine and was therefore destroyed here as
     well."""
     text = (
-        "it was purged completely on another machine of yours: this machine keeps no copy of it, "
-        "and its workspace was not changed"
+        "the agent was purged completely on another of your machines: this machine keeps no copy "
+        "of the agent, and did not change its workspace"
     )
     return UserNotice(ERROR, f"Lifeboat: {name} was purged", text, "lifeboat receipts list", (agent_id,), (name,))
 
@@ -305,7 +308,7 @@ def make_offers_notice(new: Collection[JsonObject]) -> UserNotice | None:
     if not new:
         return None
     runtimes = ", ".join(sorted({str(each["runtime"]) for each in new}))
-    text = f"{count_text(len(new), 'agent')} on this machine ({runtimes}) can be protected but {_is(len(new))} not"
+    text = f"{count_text(len(new), 'agent')} on this machine ({runtimes}) {_is(len(new))} not protected yet"
     title = "Lifeboat: a new agent" if len(new) == 1 else "Lifeboat: new agents"
     return UserNotice(OFFER, title, text, "lifeboat agents discover")
 

@@ -22,8 +22,10 @@ from lifeboat_daemon.watch.watch_signals import NONE, PARTIAL
 PATIENCE = 8.0
 KEY_PATIENCE = 3.0
 """Seconds. A key store may never answer."""
-NOT_YET = "key: no answer from its store yet"
-STILL_BEGINNING = "the daemon is still cleaning up after its last run and has not checked the agents; try again soon"
+NOT_YET = "the store of your key has not answered yet"
+STILL_BEGINNING = (
+    "the daemon is still cleaning up after its last run and has not checked the agents yet; try again soon"
+)
 
 
 class AgentStatuses:

@@ -122,7 +122,7 @@ class ControlAnswers:
 
     def _named(self, ids: Any) -> list[WatchedAgent]:
         if not isinstance(ids, list):
-            raise BadRequest("agents: must be a list of ids")
+            raise BadRequest("the parameter `agents` must be a list of ids")
         return [self._one({"agent": each}) for each in ids]
 
     def _one(self, parameters: JsonObject) -> WatchedAgent:

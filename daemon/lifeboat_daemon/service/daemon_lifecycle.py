@@ -145,7 +145,7 @@ def start_daemon(context: Context, say: Say) -> DaemonStart:
         return DaemonStart("already", before if before.told else _answering(context, say))
     unit = units.inspect_unit(context)
     if unit.installed and unit.ours and unit.problem is None and unit.program_found:
-        say(f"{unit.manager} is asked to start the daemon")
+        say(f"asking {unit.manager} to start the daemon")
         units.find_manager(context).start()
         return DaemonStart("unit", _answering(context, say))
     with _last_words(context) as words:
@@ -175,7 +175,9 @@ def _answering(
             patient = deadline
             say("the daemon is running but does not answer yet")
         time.sleep(_LOOK)
-    raise ServiceError.DOES_NOT_ANSWER(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
+    raise ServiceError.DOES_NOT_ANSWER(
+        f"the daemon did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}"
+    )
 
 
 def _if_it_answers(context: Context) -> DaemonClient | None:
@@ -202,7 +204,7 @@ def _why_ended(context: Context, status: int, words: IO[bytes] | None) -> str:
     if words is not None:
         words.seek(0)
         said = words.read()[-2000:].decode(errors="replace").strip()
-    return f"the daemon ended immediately, with status {status}" + (f": {said}" if said else _last_lines(context))
+    return f"the daemon ended immediately, with exit status {status}" + (f": {said}" if said else _last_lines(context))
 
 
 def _last_lines(context: Context) -> str:
@@ -223,15 +225,16 @@ def stop_daemon(context: Context, say: Say) -> DaemonState | None:
     if not before.running:
         return None
     if _ask_to_stop(context):
-        say("waiting for the current commit to finish")
+        say("waiting until the daemon has finished its current commit")
         if _is_gone(context, STOP_PATIENCE):
             return before
     if before.pid is None or not _is_ours(before):
         raise ServiceError.DOES_NOT_ANSWER(
-            f"the daemon does not stop, and process {before.pid or '(unknown)'} may be another program",
+            "the daemon does not stop, and Lifeboat cannot tell whether process "
+            f"{before.pid or '(unknown)'} is the daemon",
             fix="lifeboat daemon status",
         )
-    say(f"the daemon does not answer; ending process {before.pid}")
+    say(f"the daemon does not answer; Lifeboat ends process {before.pid}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before.pid, signal.SIGTERM)
     if not _is_gone(context, TERM_PATIENCE):
@@ -282,6 +285,6 @@ def reload_daemon(context: Context) -> str | None:
     NotRunning."""
     client = connect_if_running(context.home, context.files)
     if client is None:
-        raise NotRunning("the daemon reads the settings when it starts")
+        raise NotRunning("nothing had to be reloaded: the daemon reads the settings when it starts")
     with client:
         return client.ask(control_methods.RELOAD).problem

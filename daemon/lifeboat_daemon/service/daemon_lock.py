@@ -129,9 +129,9 @@ def _acquire(context: Context, lock: FileLock, wait: bool, waiting: Callable[[Lo
 
 def _sentence(context: Context, other: LockHolder) -> str:
     if not other.pid:
-        return f"a daemon of {context.home.folder} is starting or ending"
+        return f"another daemon for {context.home.folder} is starting or ending"
     since = (context.clock.now() - times.parse_time(other.started_at)).total_seconds()
-    return f"process {other.pid} has served {context.home.folder} for {max(0, int(since))} seconds"
+    return f"process {other.pid} has been the daemon for {context.home.folder} for {max(0, int(since))} seconds"
 
 
 def _lock(home: Home) -> FileLock:

@@ -46,7 +46,7 @@ def _begin_anew(arguments: Sequence[str]) -> int:
     try:
         os.execv(sys.executable, make_python_command("-m", "lifeboat_daemon.service", *arguments))
     except OSError as error:
-        print(f"The installed release cannot be started. {error.strerror}", file=sys.stderr)  # noqa: T201
+        print(f"The installed release of the daemon cannot be started. {error.strerror}", file=sys.stderr)  # noqa: T201
         return 1
 
 

@@ -61,10 +61,14 @@ class Fleet:
         try:
             found = home.read_id(self._context.files)
         except LifeboatError:
-            return f"{home.folder} was removed, with every copy in it; restore it, or restart the daemon without it"
+            return (
+                f"the home {home.folder} was removed, with every copy in it. Restore the home, or "
+                "restart the daemon without it"
+            )
         if self.watched_agents and found != self._home_id:
             return (
-                f"{home.folder} was replaced since the daemon started; restore the former folder, or restart the daemon"
+                f"the home {home.folder} was replaced after the daemon had started. Restore the "
+                "former home, or restart the daemon"
             )
         self._home_id = found
         return None

@@ -91,7 +91,7 @@ class Launchd:
         self._ask("bootout", self._target(), patience=START_PATIENCE)
         with convert_system_errors():
             self._context.files.remove(self.path)
-        return ["The service is stopped and does not start again.", f"{self.path} removed."]
+        return ["The service is stopped and will not start again.", f"{self.path} was removed."]
 
     def state(self) -> UnitState:
         text = read_unit_file(self._context, self.path)
@@ -121,12 +121,12 @@ class Launchd:
             if ran.status == 0 or pause is None:
                 break
             time.sleep(pause)
-        require_success(ran, "launchd did not start the service")
+        require_success(ran, "launchd could not start the service")
 
     def stop(self) -> None:
         """Stop the agent by unloading it: after `kill` alone, launchd would start it again."""
         require_success(
-            self._ask("bootout", self._target(), patience=START_PATIENCE), "launchd did not stop the service"
+            self._ask("bootout", self._target(), patience=START_PATIENCE), "launchd could not stop the service"
         )
 
     def _domain(self) -> str:

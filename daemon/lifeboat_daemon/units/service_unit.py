@@ -153,7 +153,7 @@ def run_tool(context: Context, command: Sequence[str], *, patience: float = PATI
     """Run a system tool with a time limit; `more` are additional variables. Never raises."""
     ran = run_child(command, environment={**context.environment, "LC_ALL": "C", **more}, seconds=patience)
     if ran.exit_status is None:
-        problem = f"gave no answer for {patience:.0f} seconds" if ran.timed_out else ran.problem
+        problem = f"did not answer within {patience:.0f} seconds" if ran.timed_out else ran.problem
         return ToolResult(None, "", f"{command[0]} {problem}")
     return ToolResult(ran.exit_status, _text(ran.output), _text(ran.errors))
 
@@ -201,7 +201,7 @@ def refuse_other_home(state: UnitState, context: Context) -> None:
     if state.installed and not state.ours:
         other = state.home or "the default home"
         raise ServiceError.UNIT(
-            f"the service is installed for {other}, but this home is {context.home.folder}",
+            f"the service is installed for {other}, not for this home, {context.home.folder}",
             fix="lifeboat service uninstall --force",
         )
 

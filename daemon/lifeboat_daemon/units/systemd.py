@@ -51,7 +51,7 @@ def _escaped(text: str) -> str:
     """Escape a text for double quotes of systemd, where `%` begins a specifier. Raises ServiceError.UNIT for a text
     that no unit can contain."""
     if any(ord(letter) < 32 for letter in text):
-        raise ServiceError.UNIT(f"{text!r} is not allowed in a unit", fix=WITHOUT_MANAGER)
+        raise ServiceError.UNIT(f"the service file of systemd must not contain {text!r}", fix=WITHOUT_MANAGER)
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
@@ -93,8 +93,8 @@ class Systemd:
         before = self.state()
         refuse_other_home(before, self._context)
         done = self._write(before)
-        require_success(self._ask("daemon-reload"), "systemd did not read the unit")
-        require_success(self._ask("enable", NAME), "systemd did not enable the service")
+        require_success(self._ask("daemon-reload"), "systemd could not load the service")
+        require_success(self._ask("enable", NAME), "systemd could not enable the service")
         done.append("The daemon starts when you log in.")
         if start:
             done.append(self._begin(anew=bool(before.running) and not before.current))
@@ -110,7 +110,7 @@ class Systemd:
 
     def _begin(self, *, anew: bool) -> str:
         verb = "restart" if anew else "start"
-        require_success(self._ask(verb, NAME, patience=START_PATIENCE), "systemd did not start the service")
+        require_success(self._ask(verb, NAME, patience=START_PATIENCE), "systemd could not start the service")
         return "The daemon is running."
 
     def uninstall(self) -> list[str]:
@@ -119,12 +119,12 @@ class Systemd:
         done = []
         ran = self._ask("disable", "--now", NAME, patience=START_PATIENCE)
         if ran.status == 0:
-            done.append("The service is stopped and does not start again.")
+            done.append("The service is stopped and will not start again.")
         if self.path.exists():
             with convert_system_errors():
                 self._context.files.remove(self.path)
                 self._forget_links()
-            done.append(f"{self.path} removed.")
+            done.append(f"{self.path} was removed.")
         self._ask("daemon-reload")
         return done
 
@@ -169,11 +169,11 @@ class Systemd:
     def start(self) -> None:
         self._need_manager()
         require_success(self._ask("reset-failed", NAME), "systemd does not know the service")
-        require_success(self._ask("start", NAME, patience=START_PATIENCE), "systemd did not start the service")
+        require_success(self._ask("start", NAME, patience=START_PATIENCE), "systemd could not start the service")
 
     def stop(self) -> None:
         self._need_manager()
-        require_success(self._ask("stop", NAME, patience=START_PATIENCE), "systemd did not stop the service")
+        require_success(self._ask("stop", NAME, patience=START_PATIENCE), "systemd could not stop the service")
 
     def _need_manager(self) -> None:
         problem = self._problem()
@@ -187,7 +187,7 @@ class Systemd:
     def _ask(self, *arguments: str, patience: float | None = None) -> ToolResult:
         tool = shutil.which("systemctl", path=self._context.environment.get("PATH"))
         if tool is None:
-            return ToolResult(None, "", "there is no systemctl")
+            return ToolResult(None, "", "the program systemctl is not installed")
         command = (tool, "--user", "--no-pager", *arguments)
         return run_tool(self._context, command, patience=patience or PATIENCE, **self._session())
 
@@ -200,4 +200,4 @@ class Systemd:
 
 
 def _no_manager(ran: ToolResult) -> str:
-    return f"systemd does not answer for this user: {ran.said}"
+    return f"systemd does not answer for your user: {ran.said}"

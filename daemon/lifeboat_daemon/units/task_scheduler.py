@@ -112,8 +112,11 @@ class TaskScheduler:
     def install(self, *, start: bool) -> list[str]:
         refuse_other_home(self.state(), self._context)
         write_unit_file(self._context, self.path, render_task(UnitProgram.of(self._context), self._user()))
-        require_success(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not created")
-        done = [f"The task '{NAME}' is in the task scheduler.", "The daemon starts when you log in."]
+        require_success(
+            self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"),
+            "the Task Scheduler could not create the task",
+        )
+        done = [f"The task '{NAME}' is in the Task Scheduler.", "The daemon starts when you log in."]
         if start:
             self.start()
             done.append("The daemon is running.")
@@ -123,9 +126,9 @@ class TaskScheduler:
         if self._ask("/Query", "/TN", NAME).status != 0:
             return ["No service is installed."]
         self._ask("/End", "/TN", NAME)
-        require_success(self._ask("/Delete", "/TN", NAME, "/F"), "the task was not removed")
+        require_success(self._ask("/Delete", "/TN", NAME, "/F"), "the Task Scheduler could not remove the task")
         self.path.unlink(missing_ok=True)
-        return [f"The task '{NAME}' is removed."]
+        return [f"The task '{NAME}' was removed."]
 
     def state(self) -> UnitState:
         """Return the state. `schtasks` reports a running task in the language of the system, so the control socket is
@@ -148,10 +151,10 @@ class TaskScheduler:
         )
 
     def start(self) -> None:
-        require_success(self._ask("/Run", "/TN", NAME), "the task was not started")
+        require_success(self._ask("/Run", "/TN", NAME), "the Task Scheduler could not start the task")
 
     def stop(self) -> None:
-        require_success(self._ask("/End", "/TN", NAME), "the task was not stopped")
+        require_success(self._ask("/End", "/TN", NAME), "the Task Scheduler could not stop the task")
 
     def _user(self) -> str:
         around = self._context.environment

@@ -45,7 +45,7 @@ _REBUILD_EVERY = 10.0
 """Seconds. While changes exceed the system's queue, watching everything again immediately would not help."""
 _PATIENCE = 5.0
 """Seconds."""
-_BEING_SET_UP = "being set up"
+_BEING_SET_UP = "Lifeboat is still setting up the watches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,11 +366,17 @@ def _coverage(standings: tuple[FolderWatchState, ...]) -> WatchCoverage:
     if refused:
         return WatchCoverage(PARTIAL, folders, watches, errors[0] if errors else _refused(folders, watches))
     if silent is not None:
-        return WatchCoverage(POLLING, folders, watches, f"{silent} does not report changes; scanned every minute")
+        return WatchCoverage(
+            POLLING,
+            folders,
+            watches,
+            f"{silent} does not report changes to files, so Lifeboat scans the folder every minute",
+        )
     return WatchCoverage(EVENTS, folders, watches)
 
 
 def _refused(folders: int, watches: int) -> str:
     return (
-        f"{watches} of {folders} folders are watched: {inotify_limits.explain_watch_error(OSError(errno.ENOSPC, ''))}"
+        f"Lifeboat watches {watches} of {folders} folders: "
+        f"{inotify_limits.explain_watch_error(OSError(errno.ENOSPC, ''))}"
     )

@@ -110,7 +110,7 @@ class WorkQueue:
         if entry is not None:
             entry.widen(given)
         elif len(self._entries) >= MOST_WAITING:
-            raise Busy(f"{MOST_WAITING} jobs are waiting already")
+            raise Busy(f"the daemon accepts no more jobs: {MOST_WAITING} jobs are already waiting")
         else:
             reach_crash_point(CrashPoint.DAEMON_QUEUED)
             self._number += 1
@@ -127,7 +127,7 @@ class WorkQueue:
         entries = [each for each in self._entries if each.agent == agent and operation in (None, each.operation)]
         for entry in entries:
             if entry.state == "waiting":
-                self._end(entry, Cancelled("the work was cancelled"))
+                self._end(entry, Cancelled("the job was cancelled"))
         return sum(entry.state != "running" or self._cancel_running(entry) for entry in entries)
 
     def _cancel_running(self, entry: _QueuedWork) -> bool:
@@ -171,10 +171,10 @@ class WorkQueue:
             self._end(entry, error)
         except asyncio.CancelledError:
             self._closing |= entry in self._entries and not entry.stopped  # The loop is ending, so no job can start.
-            self._end(entry, Cancelled("the work was cancelled"))
+            self._end(entry, Cancelled("the job was cancelled"))
             raise
         except Exception as error:
-            self._end(entry, WorkerFailed(f"the daemon could not do it: {type(error).__name__}"))
+            self._end(entry, WorkerFailed(f"an internal error of the daemon ended the job: {type(error).__name__}"))
         else:
             self._end(entry, document)
 

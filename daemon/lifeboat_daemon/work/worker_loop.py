@@ -58,7 +58,7 @@ class RunningJob:
     def needed_agent(self) -> Agent:
         """Return the agent of a job that needs one. Raises BadRequest."""
         if self.agent is None:
-            raise BadRequest("this operation needs an agent")
+            raise BadRequest("this operation needs the id of an agent")
         return self.agent
 
     def tell(self, text: str, done: int = 0, total: int | None = None) -> None:
@@ -69,7 +69,7 @@ class RunningJob:
     def check(self) -> None:
         """Mark a safe point. Raises Cancelled if the job was cancelled or the daemon is gone."""
         if self.is_cancelled():
-            raise Cancelled("the work was cancelled")
+            raise Cancelled("the job was cancelled")
 
 
 class WorkerStreams:
@@ -118,7 +118,7 @@ class WorkerStreams:
                 JobFailure(message.number, error_documents.describe_error(convert_error(error)), message.rss)
             )
         if len(line) > worker_messages.LONGEST_LINE:
-            known = UnexpectedError(f"an answer of {len(line)} bytes")
+            known = UnexpectedError(f"the answer of the worker has {len(line)} bytes, more than the limit")
             line = worker_messages.encode_message(
                 JobFailure(message.number, error_documents.describe_error(known), message.rss)
             )
@@ -218,7 +218,7 @@ def _context() -> Context:
     home. Raises HomeError."""
     home = Home.locate(os.environ)
     if not home.folder.is_dir():
-        raise HomeError(f"{home.folder} was removed")
+        raise HomeError(f"the home {home.folder} was removed")
     return Context.open()
 
 
@@ -226,5 +226,5 @@ def _operation(name: str) -> Any:
     """Return the module of an operation. Raises BadRequest."""
     module = f"{operations.__name__}.{name}"
     if not (name.isidentifier() and name.isascii()) or name.startswith("_") or util.find_spec(module) is None:
-        raise BadRequest(f"unknown operation {name!r}")
+        raise BadRequest(f"the worker does not know the operation {name!r}")
     return import_module(module)

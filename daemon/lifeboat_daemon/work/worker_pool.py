@@ -163,7 +163,9 @@ class WorkerPool:
                 answer = await worker.do(job, tell)
         except TimeoutError:
             worker.kill()
-            raise WorkerFailed(f"{job.operation} was not done after {limit:.0f} seconds and was ended") from None
+            raise WorkerFailed(
+                f"the operation {job.operation} did not finish within {limit:.0f} seconds, so the daemon ended it"
+            ) from None
         except asyncio.CancelledError:
             worker.dismiss()
             raise
@@ -196,7 +198,7 @@ class WorkerPool:
         if job is None or job.operation in time_limits.SEEN_THROUGH:
             return
         worker.cancel()
-        stopped = Cancelled("the work was cancelled")
+        stopped = Cancelled("the job was cancelled")
         self._loop.call_later(CANCEL_WITHIN, lambda: worker.kill(stopped) if worker.job is job else None)
 
     def _refuse_when_stopping(self) -> None:
@@ -231,7 +233,7 @@ class WorkerPool:
 
     async def _start(self) -> WorkerProcess:
         if self._must_wait():
-            raise WorkerFailed(f"workers cannot be started; the next attempt is in {self._wait():.0f} seconds")
+            raise WorkerFailed(f"the daemon cannot start workers; it tries again in {self._wait():.0f} seconds")
         start = self._loop.create_task(WorkerProcess.start(self._command, self._environment))
         self._starts.add(start)
         start.add_done_callback(self._starts.discard)
@@ -245,7 +247,7 @@ class WorkerPool:
             self._failed_to_start()
             self._upgraded(ready)
             raise WorkerFailed(
-                f"release {ready.release} is installed, but the daemon is still {self._release}",
+                f"release {ready.release} is installed, but the daemon still runs release {self._release}",
                 fix="lifeboat daemon restart",
             )
         self._all.add(worker)

@@ -52,7 +52,7 @@ class WorkerProcess:
                 )
             )
         except OSError as error:
-            raise WorkerFailed(f"a worker cannot be started: {error.strerror or error}") from error
+            raise WorkerFailed(f"the daemon cannot start a worker: {error.strerror or error}") from error
         try:
             async with asyncio.timeout(READY_WITHIN):
                 return worker, await asyncio.shield(worker._ready)
@@ -130,7 +130,7 @@ class WorkerProcess:
             while line := await stdout.readline():
                 self._hear(worker_messages.decode_for_daemon(line))
         except Exception:  # The line is too long or not a known message.
-            self.kill(WorkerFailed("a worker sent an invalid message and was ended"))
+            self.kill(WorkerFailed("a worker sent an invalid message, so the daemon ended it"))
         await self._end()
         for future in (self._ready, self._answer):
             if future is not None and not future.done():
@@ -182,7 +182,7 @@ class WorkerProcess:
             return self._why
         if not self._ready.done():  # It has not read any user data yet, so its output may be shown.
             last = self.last_lines()
-            return WorkerFailed(f"a worker {self.how()} before it started" + (f": {last[-1]}" if last else ""))
+            return WorkerFailed(f"a worker {self.how()} before it was ready" + (f": {last[-1]}" if last else ""))
         return WorkerFailed(f"the worker {self.how()}")
 
 

@@ -16,7 +16,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     agents = [(each, one) for each in endpoint.control.tenants() for one in endpoint.space(each.id).agents()]
     damaged = [(tenant, agent) for tenant, agent in agents if agent.damaged or agent.damaged_states]
     for tenant, agent in damaged:
-        result = f"{_damage_text(agent)}; a machine that has the data sends it again"
+        result = f"{_damage_text(agent)}; a machine that has the data can send it again"
         fix = f"lifeboat sync {agent.id}"
         yield DoctorFinding(
             DoctorLevel.ERROR, f"{tenant.name}, {agent.id}", result, f"{fix}   # on the agent's own machine"
@@ -28,7 +28,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 def _damage_text(agent: RemoteAgent) -> str:
     found = []
     if agent.damaged:
-        found.append(f"{agent.damaged} of its files and records cannot be read")
+        found.append(f"{agent.damaged} of the agent's files and records cannot be read")
     if agent.damaged_states:
-        found.append(f"{agent.damaged_states} of its sequences have lost rows, or have changed ones")
+        found.append(f"{agent.damaged_states} of the agent's sequences have lost or changed rows")
     return ", and ".join(found)

@@ -19,9 +19,9 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     ends = tls.find_certificate_end(endpoint.folder / tls.FOLDER)
     if ends is None:
         return
-    result = f"expires on {ends.date()}"
+    result = f"the certificate expires on {ends.date()}"
     if ends - endpoint.clock.now() > _SOON:
         yield DoctorFinding(DoctorLevel.OK, TITLE, result)
         return
-    fix = f"lifeboat endpoint serve --data DIR; it must be able to write to {endpoint.folder / tls.FOLDER}"
+    fix = f"lifeboat endpoint serve --data DIR; the server must be able to write to {endpoint.folder / tls.FOLDER}"
     yield DoctorFinding(DoctorLevel.ERROR, TITLE, f"{result}, and no server has renewed it", fix)

@@ -15,16 +15,17 @@ NEEDS = ("database", "schema")
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     if is_trusted(endpoint):
-        yield DoctorFinding(DoctorLevel.OK, TITLE, "the clock agrees with the times recorded before")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, "the clock agrees with the times that the endpoint recorded before")
         return
     now, other = endpoint.clock.now(), endpoint.engine.time()
-    beside = "" if other is None else f", that of the database {times.to_text(other)}"
+    beside = "" if other is None else f", the clock of the database shows {times.to_text(other)}"
     result = (
-        f"the clock shows {times.to_text(now)}{beside}; until this is resolved, nothing is thinned, swept or purged"
+        f"the clock of this machine shows {times.to_text(now)}{beside}; until this is corrected, "
+        "the endpoint thins, sweeps and purges nothing"
     )
     yield DoctorFinding(
         DoctorLevel.WARNING,
         TITLE,
         result,
-        "set the clock right, or: lifeboat endpoint compact --trust-clock --data DIR",
+        "correct the clock, or: lifeboat endpoint compact --trust-clock --data DIR",
     )

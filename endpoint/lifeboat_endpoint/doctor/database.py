@@ -20,7 +20,7 @@ _MANY = 0.8
 _LIMIT_OF_ROLE = """select r.rolconnlimit, (select count(*) from pg_stat_activity a where a.usesysid = r.oid)
     from pg_roles r where r.rolname = ?"""
 _MORE_CONNECTIONS = (
-    "a higher max_connections and connection limit of this role, or fewer `connections` in endpoint.json"
+    "raise max_connections and the connection limit of this role, or lower `connections` in endpoint.json"
 )
 _OLD = 1_000_000_000
 """Age in transactions that is an error. PostgreSQL freezes long before, and refuses writes at twice this age."""
@@ -44,18 +44,18 @@ def _durable(said: DatabaseSetup) -> Iterator[DoctorFinding]:
     """Check that acknowledged changes are on a disk."""
     lax = [name for name in ("fsync", "full_page_writes", "synchronous_commit") if getattr(said, name) == "off"]
     for name in lax:
-        result = f"{name} is off: an acknowledged push can be lost in a power failure"
+        result = f"the setting {name} is off, so an acknowledged push can be lost in a power failure"
         yield DoctorFinding(
             DoctorLevel.ERROR, TITLE, result, f'psql -c "alter system set {name} = on" -c "select pg_reload_conf()"'
         )
     if not lax:
-        yield DoctorFinding(DoctorLevel.OK, TITLE, f"{said.version}: acknowledged data is on the disk")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, f"{said.version}: acknowledged data is stored on the disk")
 
 
 def _checksums(said: DatabaseSetup) -> DoctorFinding:
     if said.data_checksums == "on":
-        return DoctorFinding(DoctorLevel.OK, TITLE, "pages have checksums")
-    result = "pages have no checksums: damage by a disk is found late"
+        return DoctorFinding(DoctorLevel.OK, TITLE, "the pages of the database have checksums")
+    result = "the pages of the database have no checksums, so disk damage is noticed late"
     return DoctorFinding(
         DoctorLevel.WARNING, TITLE, result, "stop the database, then: pg_checksums --enable --pgdata FOLDER"
     )
@@ -66,7 +66,7 @@ def _connections(said: DatabaseSetup) -> DoctorFinding:
     if said.connections <= _MANY * said.most_connections:
         return DoctorFinding(DoctorLevel.OK, TITLE, result)
     return DoctorFinding(
-        DoctorLevel.WARNING, TITLE, result, "more max_connections, or fewer `connections` in endpoint.json"
+        DoctorLevel.WARNING, TITLE, result, "raise max_connections, or lower `connections` in endpoint.json"
     )
 
 
@@ -78,12 +78,12 @@ def _reserved(said: DatabaseSetup, engine: SharedEngine) -> Iterator[DoctorFindi
     row = engine.control().row(_LIMIT_OF_ROLE, (api,))
     limit, taken = (-1, 0) if row is None else (int(row[0]), int(row[1]))
     if taken > _MANY * limit > 0:
-        result = f"{api} has {taken} of the {limit} connections that it may use"
+        result = f"the role {api} uses {taken} of its {limit} connections"
         level = DoctorLevel.ERROR if taken >= limit else DoctorLevel.WARNING
-        told = f"{result}: servers refuse requests as busy" if taken >= limit else result
+        told = f"{result}, so servers refuse requests as busy" if taken >= limit else result
         yield DoctorFinding(level, TITLE, told, _MORE_CONNECTIONS)
     if not 0 <= limit < said.most_connections:
-        result = f"{api} may use all connections, so that workers and this check get none"
+        result = f"the role {api} may use all connections, so that workers and this check may get none"
         fix = (
             f"""psql -c 'alter role "{api}" connection limit {max(1, said.most_connections - RESERVED_CONNECTIONS)}'"""
         )
@@ -95,5 +95,5 @@ def _age(said: DatabaseSetup) -> DoctorFinding:
     if said.age < _OLD:
         return DoctorFinding(DoctorLevel.OK, TITLE, result)
     return DoctorFinding(
-        DoctorLevel.ERROR, TITLE, f"{result}: autovacuum does not keep up", "vacuumdb --freeze DATABASE"
+        DoctorLevel.ERROR, TITLE, f"{result}; autovacuum does not keep up", "vacuumdb --freeze DATABASE"
     )

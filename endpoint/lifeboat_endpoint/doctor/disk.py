@@ -20,4 +20,4 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     free = endpoint.files.free_space(endpoint.folder)
     level = DoctorLevel.ERROR if free < _NONE else DoctorLevel.WARNING if free < _LITTLE else DoctorLevel.OK
     fix = None if level is DoctorLevel.OK else "free some space, or: lifeboat endpoint compact --data DIR"
-    yield DoctorFinding(level, str(endpoint.folder), f"{size_text(free)} are free", fix)
+    yield DoctorFinding(level, str(endpoint.folder), f"{size_text(free)} are free on the disk", fix)

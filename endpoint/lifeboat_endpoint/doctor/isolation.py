@@ -44,9 +44,9 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 def _apart(api: str, worker: str) -> DoctorFinding:
     """Return the finding for a database that isolates tenants; it also names what each role sees of all tenants."""
     result = (
-        f"row-level security is forced on every table; {api} sees rows of one tenant at a time, and of what belongs to"
-        f" none it reads the notes, the version of the schema and the end of the audit; {worker} sees tokens, keys and"
-        " audit of all tenants"
+        f"row-level security is forced on every table. The role {api} sees the rows of one tenant "
+        "at a time; outside of tenants it sees only the notes, the schema version and the end of "
+        f"the audit. The role {worker} sees the tokens, keys and audit of all tenants"
     )
     return DoctorFinding(DoctorLevel.OK, TITLE, result)
 
@@ -65,7 +65,7 @@ def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[DoctorFindi
 
 
 def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[str, str]) -> DoctorFinding:
-    result = f"the policy {name} of the table {table} was changed: tenants may not be isolated"
+    result = f"the policy {name} of the table {table} was changed, so tenants may not be isolated"
     quoted = quoted_name(name)
     fix = f"drop policy {quoted} on {table}" if made is None else made.statement(table, quoted, roles)
     return DoctorFinding(DoctorLevel.ERROR, TITLE, result, f"psql -c {shlex.quote(fix)}")
@@ -74,13 +74,13 @@ def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[
 def _strong(role: str) -> DoctorFinding:
     fix = f"psql -c 'alter role \"{role}\" nosuperuser nobypassrls'"
     return DoctorFinding(
-        DoctorLevel.ERROR, TITLE, f"the role {role} bypasses row-level security: it sees all tenants", fix
+        DoctorLevel.ERROR, TITLE, f"the role {role} bypasses row-level security, so it sees all tenants", fix
     )
 
 
 def _open(table: str) -> DoctorFinding:
     fix = f'psql -c "alter table {table} enable row level security, force row level security"'
-    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"the table {table} has no forced row-level security", fix)
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"row-level security is not forced on the table {table}", fix)
 
 
 def _view(name: str) -> DoctorFinding:

@@ -28,7 +28,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 
 def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> DoctorFinding:
     if not tenants:
-        return DoctorFinding(DoctorLevel.OK, spec, "no tenant uses this source")
+        return DoctorFinding(DoctorLevel.OK, spec, "no tenant uses this key source")
     try:
         endpoint.keys(tenants[0].id).sealer()
     except KeyRevoked as error:
@@ -37,5 +37,9 @@ def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> DoctorFindin
     except (VaultError, EndpointError) as error:
         return DoctorFinding(DoctorLevel.ERROR, spec, f"{tenants[0].name}: {error.message}", error.fix)
     return DoctorFinding(
-        DoctorLevel.OK, spec, "unwraps the key of one of its tenants" if len(tenants) > 1 else "unwraps its key"
+        DoctorLevel.OK,
+        spec,
+        "the key source unwraps the key of one of its tenants"
+        if len(tenants) > 1
+        else "the key source unwraps the key of its tenant",
     )

@@ -18,9 +18,13 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
         return
     kept = engine.bucket.keeps_versions()
     if kept:
-        result = "keeps versions of deleted objects, so purged data stays there"
+        result = "the object store keeps versions of deleted objects, so purged data stays there"
         fix = "disable object versions for this bucket, and delete existing versions"
         yield DoctorFinding(DoctorLevel.WARNING, engine.store.objects, result, fix)
     else:
-        said = "it is unknown whether it keeps versions" if kept is None else "it keeps no version"
+        said = (
+            "the object store does not report whether it keeps versions of deleted objects"
+            if kept is None
+            else "the object store keeps no versions of deleted objects"
+        )
         yield DoctorFinding(DoctorLevel.OK, engine.store.objects, f"a test object was written and deleted; {said}")

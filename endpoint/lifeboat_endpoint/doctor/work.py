@@ -39,16 +39,16 @@ def _working(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
             DoctorLevel.OK, TITLE, "workers finished jobs recently" if latest.ended else "no job was due yet"
         )
     said = f"no worker has finished a job since {times.to_text(since)}"
-    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"{said}: purges and thinning wait", _START)
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"{said}, so purges and thinning wait", _START)
 
 
 def _waiting(counts: Iterable[JobCount]) -> DoctorFinding:
     late = {count.kind: count.oldest for count in counts if count.state == "waiting"}
     longest = timedelta(seconds=max(late.values(), default=0))
     if longest < _LONG:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "no due job has waited for an hour")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "no due job has waited for an hour or longer")
     kind = max(late, key=lambda each: late[each])
-    result = f"a due job has waited for {longest // timedelta(minutes=1)} minutes ({kind})"
+    result = f"a due job of the kind {kind} has waited for {longest // timedelta(minutes=1)} minutes"
     # The endpoint promised when a purge is applied.
     level = DoctorLevel.ERROR if timedelta(seconds=late.get("apply_purge", 0)) >= _LONG else DoctorLevel.WARNING
     return DoctorFinding(level, TITLE, result, f"start another worker: {_START}")
@@ -67,7 +67,9 @@ def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     """Check that the data of every tenant was verified within twice the configured period."""
     hours = endpoint.settings.work_hours.verify
     if not hours:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "data is not verified automatically: `verify` is 0 in `work_hours`")
+        return DoctorFinding(
+            DoctorLevel.OK, TITLE, "data is not verified automatically, because `verify` is 0 in `work_hours`"
+        )
     before = latest.now - 2 * timedelta(hours=hours)
 
     def last(tenant_id: str, created_at: str) -> datetime:
@@ -76,6 +78,8 @@ def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     tenants = [each for each in endpoint.control.tenants() if each.state == "active"]
     late = sum(last(each.id, each.created_at) < before for each in tenants)
     if not late:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "all data is verified in time")
-    result = f"the data of {late} of {len(tenants)} tenants was not verified for {2 * hours} hours"
-    return DoctorFinding(DoctorLevel.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and one more worker")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "the data of all tenants was verified in time")
+    result = f"the data of {late} of {len(tenants)} tenants has not been verified for {2 * hours} hours"
+    return DoctorFinding(
+        DoctorLevel.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and start one more worker"
+    )

@@ -82,7 +82,7 @@ def prepare_endpoint(
         found, made = _endpoint_in(control, wanted, clock)
         if known is not None and known.id != found:
             raise errors.EndpointSettings(
-                f"the database holds the endpoint {found}, {folder / FILE} belongs to {known.id}"
+                f"the database contains the endpoint {found}, but {folder / FILE} belongs to the endpoint {known.id}"
             )
         _claim(bucket, place, found, control)
     if known is not None:
@@ -141,8 +141,9 @@ def _claim(bucket: Bucket, store: ObjectStore, endpoint_id: str, control: Metada
     known = None if row is None else str(json_of(row[0]))
     if known not in (None, place) and find_owner(bucket) is None:
         raise errors.EndpointSettings(
-            f"the endpoint stores its objects at {known}, and {place} has none of them",
-            fix="give `--objects` as in endpoint.json of the other processes, or copy all objects first",
+            f"the endpoint stores its objects at {known}, but none of them are at {place}",
+            fix="give `--objects` as in endpoint.json of the other processes, or copy all objects to "
+            "the new place first",
         )
     claim_place(bucket, endpoint_id)
     with control.transaction():

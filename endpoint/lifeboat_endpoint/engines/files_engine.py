@@ -66,7 +66,7 @@ class FilesEngine:
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         if what in _FOLDERS:
             return hold_care_lock(self._folder / _FOLDERS[what], seconds=seconds)
-        busy = errors.EndpointBusy(f"another process is working on it ({what})")
+        busy = errors.EndpointBusy(f"another process is working on this part of the endpoint ({what})")
         return hold_lock_file(self._folder / f"{what}.lock", seconds=seconds, busy=busy)
 
     def figures(self, tenant_id: str) -> TenantUsage:

@@ -44,7 +44,7 @@ class MoveMarkers:
         """Check that the endpoint accepts changes. Raises EndpointMoving, EndpointMoved."""
         self.check_here()
         if os.path.exists(self._moving):
-            raise errors.EndpointMoving("this endpoint is being moved and is read-only until that is done")
+            raise errors.EndpointMoving("this endpoint is being moved and is read-only until the move is complete")
 
     def check_here(self) -> None:
         """Check that the endpoint serves requests. Raises EndpointMoved."""

@@ -147,7 +147,7 @@ class SharedEngine:
             except errors.VaultDamaged:
                 return None
             if not is_of(key, found):
-                raise errors.VaultDamaged(f"the object {key} was changed")
+                raise errors.VaultDamaged(f"the content of the object {key} was changed")
             if len(self._documents) >= _MOST_DOCUMENTS:
                 self._documents.clear()
             self._documents[key] = found
@@ -162,7 +162,7 @@ class SharedEngine:
         with self.pools.lone() as connection:
             while connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone() != (True,):
                 if time.monotonic() >= deadline:
-                    raise errors.EndpointBusy(f"another process is working on it ({what})")
+                    raise errors.EndpointBusy(f"another process is working on this part of the endpoint ({what})")
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
             yield
 
@@ -308,7 +308,7 @@ class SharedPlace:
         engine = self._engine
         rows, blobs = engine.vault_rows(self._tenant, agent_id), engine.blobs(self._tenant, agent_id)
         if rows.row(sql.HAS_VAULT) is None:
-            raise errors.VaultMissing(f"{agent_id} has no vault")
+            raise errors.VaultMissing(f"the agent {agent_id} has no vault at this endpoint")
         return Vault(rows, blobs, files=engine.files, clock=engine.clock, sealer=sealer)
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
@@ -319,7 +319,7 @@ class SharedPlace:
         """
         self._remove_vault(agent_id, lambda rows: rows.row(sql.LISTED, (agent_id,)) is None)
         if self.has_vault(agent_id):
-            raise errors.VaultBusy(f"another process created the agent {agent_id}")
+            raise errors.VaultBusy(f"another process has just created the agent {agent_id}")
         create_tables(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine.clock, sealer=sealer)
         return self.open_vault(agent_id, sealer)
 

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 KEYS = "keys"
 """Folder of the object store with one folder per tenant."""
 _LOCK_SECONDS = 30.0
-_MOVED = "where it was given another one since: lifeboat endpoint rotate-key TENANT --key-source SOURCE --data DIR"
+_MOVED = (
+    "if the tenant has been given another key source since: lifeboat endpoint rotate-key TENANT "
+    "--key-source SOURCE --data DIR"
+)
 _TIME, _DIGEST, _RANDOM = 16, 64, 16
 """Hexadecimal digits in the last part of a name: microseconds since 1970, SHA-256, random."""
 
@@ -115,7 +118,7 @@ class ObjectKeyDocuments:
             return self._there(now)  # another process replaced it a moment ago
         newest = find_newer(listed, than=missing)
         if newest is None:
-            what_is = "; the stored one is older" if set(listed) - {missing} else ""
+            what_is = ", which has only an older version" if set(listed) - {missing} else ""
             raise errors.VaultDamaged(f"{self.name} is missing in the object store{what_is}")
         found = self._there(newest)
         self._check_source(found)
@@ -134,7 +137,7 @@ class ObjectKeyDocuments:
         """Raise KeySourceRefused if the document names an unknown key source: no row vouches for its content."""
         if wrapped_keys.decode_key_document(data, self.name, self._tenant).source not in self._sources():
             raise errors.KeySourceRefused(
-                f"{self.name} is newer than the database and has another key source than the tenant",
+                f"{self.name} is newer than the database and uses another key source than the tenant",
                 fix=_MOVED,
             )
 

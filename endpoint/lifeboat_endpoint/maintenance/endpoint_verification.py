@@ -124,10 +124,10 @@ def _prove_control(endpoint: Endpoint, proof: EndpointVerification) -> None:
         proof.found("audit", f"the audit cannot be read: {error.message}")
         return
     if not is_trusted(endpoint):
-        right = "set it right, or lifeboat endpoint compact --trust-clock"
-        proof.found("clock", f"the clock jumped, so nothing is thinned: {right}")
+        right = "correct the clock, or run lifeboat endpoint compact --trust-clock"
+        proof.found("clock", f"the clock of this machine jumped, so nothing is thinned: {right}")
     for number in broken:
-        proof.found("audit", "was changed, or earlier rows were removed or inserted", subject=f"row {number}")
+        proof.found("audit", "the row was changed, or earlier rows were removed or inserted", subject=f"row {number}")
 
 
 class _TenantVerification:
@@ -144,7 +144,7 @@ class _TenantVerification:
     def prove(self, agents: Sequence[str] | None = None) -> None:
         self._proof.tenants += 1
         if self._tenant.state != "active":
-            self._found("tenant", "its removal is not finished: lifeboat endpoint tenant remove NAME")
+            self._found("tenant", "the removal of the tenant is not finished: lifeboat endpoint tenant remove NAME")
             return
         with self._finding("key"):
             self._prove_keys()
@@ -190,7 +190,7 @@ class _TenantVerification:
         for found in result.findings:
             self._found(found.kind, found.message, agent=agent_id, subject=found.subject)
         for number, first in result.lacking.items():
-            message = f"its content was never uploaded; sequence {first} is the first with this file"
+            message = f"the content of this file was never uploaded; sequence {first} is the first with this file"
             self._proof.absent.append(
                 EndpointFinding("absent", self._tenant.name, agent_id, f"object {number}", message)
             )

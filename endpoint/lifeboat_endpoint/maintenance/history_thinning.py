@@ -59,7 +59,8 @@ def _thin_sooner(vault: Vault, settings: EndpointConfig, now: datetime, care: Ag
         report = vault.thin(policy, now)
         care.add(
             report,
-            f"sequences thinned before the end of their retention, because of the size cap: {len(report.dropped)}",
+            "sequences thinned before the end of their retention, because the size cap was "
+            f"reached: {len(report.dropped)}",
         )
 
 

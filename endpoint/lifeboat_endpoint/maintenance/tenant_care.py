@@ -108,7 +108,7 @@ def _thin(vault: Vault, endpoint: Endpoint, now: datetime | None, care: AgentCar
     history_thinning.thin_history(vault, endpoint.settings, now, care)
     cap = endpoint.settings.size_cap.agent
     if cap is not None and not history_thinning.keep_below(vault, cap, endpoint.settings, now, care):
-        care.steps.append("it is still above the size cap: the remaining sequences must be kept")
+        care.steps.append("the agent is still above the size cap, because the remaining sequences must be kept")
 
 
 def _below_cap_of_tenant(
@@ -133,14 +133,14 @@ def _below_cap_of_tenant(
             )
             sizes[agent_id] = vault.size()
     if sum(sizes.values()) > cap:
-        care.problems.append("the tenant is still above the size cap: the remaining sequences must be kept")
+        care.problems.append("the tenant is still above the size cap, because the remaining sequences must be kept")
 
 
 def _compact(vault: Vault, sealer: Sealer, care: AgentCare) -> None:
     before = vault.size()
     if vault.key_id != sealer.key_id:
         vault.reseal(sealer)
-        care.steps.append("encrypted under the current data key")
+        care.steps.append("the data was encrypted with the current data key")
     else:
         vault.compact()
     care.bytes_freed += max(0, before - vault.size())
@@ -158,7 +158,7 @@ def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare, older: S
     space.reseal()
     space.reseal()
     if care.problems:
-        care.problems.append("the older data keys are kept because of the errors")
+        care.problems.append("the older data keys are kept, because some data could not be encrypted again")
         return
     care.destroyed = keys.destroy(keep=(), among=older)
     for key_id in care.destroyed:

@@ -134,7 +134,7 @@ def abort_migration(
         if markers.is_over:
             if new is None:
                 raise errors.EndpointMoved(
-                    "the move may be finished; give the new endpoint to find out",
+                    "the move may already be finished; give the new endpoint with --to, so that Lifeboat can check",
                     fix="lifeboat endpoint migrate --abort --data DIR --to NEW",
                 )
             with contextlib.closing(

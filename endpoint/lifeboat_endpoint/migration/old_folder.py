@@ -121,7 +121,7 @@ def _writable(path: Path, tables: Sequence[str]) -> SqliteStore:
     store = SqliteStore(path, tables=tables)
     if store.is_read_only:
         store.close()
-        raise errors.VaultFull(f"{path}: it cannot be written")
+        raise errors.VaultFull(f"{path}: the file cannot be written")
     return store
 
 

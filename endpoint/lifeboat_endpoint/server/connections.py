@@ -56,7 +56,7 @@ def parse_proxies(texts: tuple[str, ...]) -> tuple[Network, ...]:
             found.append(ipaddress.ip_network(text))
         except ValueError:
             fix = "lifeboat endpoint serve --proxy 192.0.2.7 --proxy 10.0.0.0/8 --data DIR"
-            raise CannotServe(f"{text!r} is neither an address nor a network", fix=fix) from None
+            raise CannotServe(f"{text!r} is neither an IP address nor a network", fix=fix) from None
     return tuple(found)
 
 

@@ -51,7 +51,7 @@ class Draining:
 
     def _run(self) -> None:
         self._flag.set()
-        LOGGER.info("draining: reporting `not ready` for %g seconds while requests are still answered", self._seconds)
+        LOGGER.info("draining: the server reports `not ready` for %g seconds and still answers requests", self._seconds)
         time.sleep(self._seconds)
-        LOGGER.info("drained: finishing running requests and accepting no new ones")
+        LOGGER.info("drained: the server finishes running requests and accepts no new ones")
         self._end()

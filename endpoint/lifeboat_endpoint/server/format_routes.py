@@ -182,7 +182,7 @@ class FormatCall:
     def _named(self, name: str) -> str:
         found = [row.id for row in self._call.space.roster.all() if row.facts.name == name]
         if len(found) != 1:
-            raise UnknownAtRemote("no agent, or more than one, has this id or name")
+            raise UnknownAtRemote("no agent, or more than one agent, has this id or name")
         return found[0]
 
     # Its state ------------------------------------------------------------------------------------------------------

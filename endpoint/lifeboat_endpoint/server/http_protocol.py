@@ -62,7 +62,7 @@ class HttpProtocol(HttpToolsProtocol):
         if was_in_head and self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > _LARGEST_HEAD:
-                self.send_400_response("The head of the request is too large.")
+                self.send_400_response("The header of the request is too large.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

@@ -21,7 +21,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\
 PAGE = 500
 MOST_DIGESTS = 10_000
 MOST_READ = 10_000
-Limit = Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of items.")]
+Limit = Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of items in the response.")]
 Digests = Annotated[list[Sha256], Meta(max_length=MOST_DIGESTS)]
 
 
@@ -157,21 +157,23 @@ class PushedDelta(PushedState):
 
 
 class NumberQuery(Struct):
-    sequence: Annotated[Number, Meta(description="Number that the bundle must have.")] | None = None
+    sequence: Annotated[Number, Meta(description="Sequence number that the uploaded bundle must have.")] | None = None
 
 
 class BaseQuery(Struct):
-    base_sequence: Annotated[Number, Meta(description="Number of the base sequence, which must be the head.")]
-    sequence: Annotated[Number, Meta(description="Number that the bundle must have.")] | None = None
+    base_sequence: Annotated[
+        Number, Meta(description="Number of the base sequence, which must be the newest one at the endpoint.")
+    ]
+    sequence: Annotated[Number, Meta(description="Sequence number that the uploaded bundle must have.")] | None = None
 
 
 class SnapshotQuery(Struct):
     sequence: Annotated[Number, Meta(description="Number of a sequence; the newest by default.")] | None = None
-    include_deltas: Annotated[bool, Meta(description="Also list the later deltas.")] = False
+    include_deltas: Annotated[bool, Meta(description="Also list the deltas after that sequence.")] = False
 
 
 class SinceQuery(Struct):
-    since: Annotated[int, Meta(ge=-1, le=2**53, description="Only sequences after this number.")] = -1
+    since: Annotated[int, Meta(ge=-1, le=2**53, description="List only sequences after this number.")] = -1
     limit: Limit = PAGE
 
 
@@ -189,7 +191,7 @@ class DeltaPlace(Struct):
     sequence: int
     base_sequence: int
     url: str
-    size_bytes: Annotated[int, Meta(description="0: a delta is created when it is fetched.")]
+    size_bytes: Annotated[int, Meta(description="Size in bytes; 0 if the delta is created only when it is fetched.")]
     created_at: str
     digest: str
 
@@ -200,7 +202,7 @@ class SnapshotInfo(Struct):
     snapshot_id: str
     sequence: int
     deltas: list[DeltaPlace]
-    next: Annotated[int | None, Meta(description="Where more deltas begin: `since` of `.../deltas`.")]
+    next: Annotated[int | None, Meta(description="Value of `since` for the next page of `.../deltas`.")]
 
 
 class DeltaList(Struct):
@@ -235,7 +237,7 @@ class RedactionList(Struct):
 
 
 class RedactionQuery(Struct):
-    confirm: Annotated[bool, Meta(description="Apply it immediately; needs the scope purge.")] = False
+    confirm: Annotated[bool, Meta(description="Apply the purge immediately; requires the scope `purge`.")] = False
 
 
 class RedactionInfo(Struct):

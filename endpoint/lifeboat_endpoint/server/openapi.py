@@ -15,8 +15,13 @@ from lifeboat_endpoint.server.request_parameters import FORMS, path_parameter_na
 
 _REFERENCE = "#/components/schemas/{name}"
 _BEARER = "token"
-_RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
-_LATEST = {"X-Latest-Sequence": {"description": "The head's number, 0 without one.", "schema": {"type": "integer"}}}
+_RETRY = {"Retry-After": {"description": "Seconds to wait before the next request.", "schema": {"type": "integer"}}}
+_LATEST = {
+    "X-Latest-Sequence": {
+        "description": "Number of the newest sequence; 0 if there is none.",
+        "schema": {"type": "integer"},
+    }
+}
 _HEADERS: dict[int, JsonObject] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}}},
     409: _LATEST,
@@ -75,7 +80,7 @@ def _operation(route: Route, *, head: bool = False) -> JsonObject:
     problems = {str(status): _problem(status, head=head) for status in problem_statuses(route)}
     found: JsonObject = {
         "operationId": _name("head" if head else route.method, route.path),
-        "summary": route.summary if not head else f"{route.summary} Without the body.",
+        "summary": route.summary if not head else f"{route.summary} The response has no body.",
         "responses": answers | problems,
     }
     parameters = [*_path_parameters(route), *_query_parameters(route), *_header_parameters(route)]

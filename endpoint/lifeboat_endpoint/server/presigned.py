@@ -90,4 +90,4 @@ def _bytes(text: str) -> bytes:
 
 
 def _unknown() -> UnknownAtRemote:
-    return UnknownAtRemote("this signed URL is not valid: it expired, was used, or never existed")
+    return UnknownAtRemote("this signed URL is not valid: it has expired, was used before, or never existed")

@@ -89,11 +89,13 @@ def make_status_problem(status: int, request_id: str, headers: dict[str, str] | 
 def for_client(error: Exception, request_id: str) -> LifeboatError:
     """Return the error as a client may see it, without paths, tables or programs of this side."""
     if isinstance(error, errors.RemoteDamaged):
-        return errors.RemoteDamaged(f"the data of the endpoint is damaged; see {request_id} in its log")
+        return errors.RemoteDamaged(
+            f"the data of the endpoint is damaged; its operator finds details under {request_id} in the log"
+        )
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, errors.KeyRevoked):
-        return errors.KeyRevoked("the key of this data was revoked: the data cannot be read or written")
+        return errors.KeyRevoked("the key for this data was revoked, so the data cannot be read or written")
     if isinstance(error, AlfError):
         return errors.RemoteRefused(error.message)
     if isinstance(error, errors.VaultFull):
@@ -109,12 +111,14 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
     if isinstance(error, errors.UnknownTenant):
         return errors.RemoteDenied("this token does not belong to this endpoint")
     if isinstance(error, errors.KeySourceAway):
-        return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=5)
+        return errors.RemoteBusy("the endpoint cannot reach the key for its data", retry_after=5)
     if isinstance(error, errors.KeySourceRefused):
-        return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=60)
+        return errors.RemoteBusy("the endpoint cannot reach the key for its data", retry_after=60)
     if isinstance(error, errors.VaultError):
-        return errors.RemoteDamaged(f"the endpoint cannot read or write its data; see {request_id} in its log")
-    return _UnexpectedFailure(f"the endpoint failed; see {request_id} in its log")
+        return errors.RemoteDamaged(
+            f"the endpoint cannot read or write its data; its operator finds details under {request_id} in the log"
+        )
+    return _UnexpectedFailure(f"the endpoint failed; its operator finds details under {request_id} in the log")
 
 
 class _UnexpectedFailure(LifeboatError):

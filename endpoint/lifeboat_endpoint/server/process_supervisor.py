@@ -139,7 +139,9 @@ class ProcessSupervisor:
         for index, each in enumerate(self._processes):
             each.ask(now, self.times.every)
             if each.is_silent(now, self.times.limit):
-                LOGGER.error("a server process did not answer /livez for %g seconds and is replaced", self.times.limit)
+                LOGGER.error(
+                    "a server process did not answer /livez for %g seconds and is being replaced", self.times.limit
+                )
                 each.end(now, kill=True)
                 self._leaving.append(each)
                 self._processes[index] = self._started()

@@ -93,7 +93,7 @@ class Readiness:
 
     def _conclude(self, name: str, part: _ReadinessPart) -> None:
         running, part.at = part.running, time.monotonic()
-        part.is_well, why = False, "no answer in time"
+        part.is_well, why = False, "the check did not finish in time"
         if running is not None and running.done():
             part.running = None
             error = running.exception()

@@ -100,7 +100,7 @@ async def _next(receive: Receive, seconds: float) -> Message:
         async with asyncio.timeout(max(0.0, seconds)):
             message = await receive()
     except TimeoutError:
-        raise HttpRefusal(408, RemoteUnreachable("the body did not arrive in time")) from None
+        raise HttpRefusal(408, RemoteUnreachable("the body of the request did not arrive in time")) from None
     if message["type"] == "http.disconnect":
         raise ClientGone
     return message
@@ -114,4 +114,4 @@ def _announced(scope: Scope) -> int:
 
 
 def _too_large(limit: int) -> RemoteTooLarge:
-    return RemoteTooLarge(f"the body of this request may have at most {limit} bytes")
+    return RemoteTooLarge(f"the body of this request must have at most {limit} bytes")

@@ -166,14 +166,14 @@ class RequestHandler:
         after = self._tokens.take(caller.token_id, time.monotonic())
         if after:
             self.server.metrics.refused("token")
-            raise HttpRefusal(429, RemoteBusy("too many requests with this token", retry_after=after))
+            raise HttpRefusal(429, RemoteBusy("this token sends too many requests", retry_after=after))
 
     def _denied(self, call: Call, error: RemoteDenied) -> None:
         """Note the failure in the audit. A client that fails too often is refused before it fills the audit."""
         after = self._failures.take(address_key(call.address), time.monotonic())
         if after:
             self.server.metrics.refused("address")
-            raise HttpRefusal(429, RemoteBusy("too many requests without a valid token", retry_after=after))
+            raise HttpRefusal(429, RemoteBusy("too many requests arrive without a valid token", retry_after=after))
         details = {"route": call.route.path, "scope": error.scope, "address": call.address}
         self.server.endpoint.control.note(None, "denied", parse_token_id(_bearer(call)) or "", details)
 

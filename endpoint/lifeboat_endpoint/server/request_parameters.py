@@ -15,8 +15,8 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 _UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 FORMS: dict[str, tuple[str, str]] = {
     "agent_id": (_UUID, "The agent's id, a UUID."),
-    "upload_id": ("[0-9A-Za-z-]{1,64}", "Id in the answer to the start of the upload."),
-    "sha256": ("[0-9a-f]{64}", "SHA-256 of the bytes, in hexadecimal."),
+    "upload_id": ("[0-9A-Za-z-]{1,64}", "Id from the response to the start of the upload."),
+    "sha256": ("[0-9a-f]{64}", "SHA-256 of the content, in hexadecimal."),
     "sequence": ("0|[1-9][0-9]{0,15}", "Number of a sequence."),
     "name": ("[0-9A-Za-z._-]{1,200}", "The name of a sealed file."),
     "transfer": ("[0-9A-Za-z._-]{1,4096}", "Signed permission."),
@@ -38,7 +38,7 @@ def parse_query(pairs: list[tuple[str, str]], shape: type[Shape]) -> Shape:
     try:
         return msgspec.convert(dict(pairs), shape, strict=False)
     except msgspec.ValidationError as error:
-        raise HttpRefusal(400, RemoteRefused(f"the query is invalid: {error}")) from None
+        raise HttpRefusal(400, RemoteRefused(f"the query of the request is invalid: {error}")) from None
 
 
 def parse_body(data: bytes, shape: type[Shape]) -> Shape:
@@ -49,9 +49,9 @@ def parse_body(data: bytes, shape: type[Shape]) -> Shape:
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError as error:
-        raise RemoteRefused(f"the body is invalid: {error}") from None
+        raise RemoteRefused(f"the body of the request is invalid: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise HttpRefusal(400, RemoteRefused("the body is not JSON")) from None
+        raise HttpRefusal(400, RemoteRefused("the body of the request is not JSON")) from None
 
 
 def path_parameter_names(path: str) -> list[str]:

@@ -60,6 +60,6 @@ def _added() -> Iterator[Route]:
         try:
             found = routes_of(each.load())
         except Exception as error:
-            LOGGER.error("routes of %s cannot be loaded: %s", each.name, type(error).__name__)
+            LOGGER.error("the routes of %s cannot be loaded: %s", each.name, type(error).__name__)
             continue
         yield from found

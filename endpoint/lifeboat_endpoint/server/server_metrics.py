@@ -85,19 +85,31 @@ _OWN = (
         "histogram",
         "lifeboat_request_seconds",
         ("method", "route"),
-        "From the first byte of a request to the last of its answer.",
+        "Time from the first byte of a request to the last byte of its response.",
         _SECONDS,
     ),
-    MetricFamily("counter", "lifeboat_received_bytes", (), "Bytes of bodies received."),
-    MetricFamily("counter", "lifeboat_sent_bytes", (), "Bytes of bodies sent."),
-    MetricFamily("counter", "lifeboat_pushes", ("result",), "Pushed sequences, by result."),
+    MetricFamily("counter", "lifeboat_received_bytes", (), "Bytes of request bodies received."),
+    MetricFamily("counter", "lifeboat_sent_bytes", (), "Bytes of response bodies sent."),
+    MetricFamily("counter", "lifeboat_pushes", ("result",), "Number of pushed sequences, by result."),
     MetricFamily("counter", "lifeboat_purges", ("state",), "Purges received."),
-    MetricFamily("counter", "lifeboat_refusals", ("limit",), "Requests refused by rate limits."),
+    MetricFamily("counter", "lifeboat_refusals", ("limit",), "Number of requests refused by rate limits."),
     MetricFamily(
-        "gauge", "lifeboat_database_connections", ("kind", "state"), "Connections to the database.", mode=_SUM
+        "gauge", "lifeboat_database_connections", ("kind", "state"), "Number of connections to the database.", mode=_SUM
     ),
-    MetricFamily("gauge", "lifeboat_database_waiting", ("kind",), "Threads waiting for a connection.", mode=_SUM),
-    MetricFamily("gauge", "lifeboat_ready", ("part",), "1 if a part that requests need responds.", mode=_LEAST),
+    MetricFamily(
+        "gauge",
+        "lifeboat_database_waiting",
+        ("kind",),
+        "Number of threads that wait for a database connection.",
+        mode=_SUM,
+    ),
+    MetricFamily(
+        "gauge",
+        "lifeboat_ready",
+        ("part",),
+        "1 if a part of the endpoint that requests need responds, otherwise 0.",
+        mode=_LEAST,
+    ),
 )
 _OPERATIONS = (
     MetricFamily(
@@ -107,8 +119,13 @@ _OPERATIONS = (
         "Response time of the database, the object store or a key source.",
         _FAST,
     ),
-    MetricFamily("counter", "lifeboat_operation_errors", ("system", "operation", "error"), "Responses with an error."),
-    MetricFamily("counter", "lifeboat_key_lookups", (), "Requested data keys, cached or not."),
+    MetricFamily(
+        "counter",
+        "lifeboat_operation_errors",
+        ("system", "operation", "error"),
+        "Number of error responses from the database, the object store or a key source.",
+    ),
+    MetricFamily("counter", "lifeboat_key_lookups", (), "Number of data keys that requests needed, cached or not."),
 )
 FAMILIES = (*_OWN, *_OPERATIONS)
 _PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "refused", 503: "busy", 507: "full"}

@@ -111,5 +111,7 @@ def _checked(name: str) -> str:
     plain = name.lower().rstrip(".")
     wildcard = plain.removeprefix("*.")
     if not _HOST.match(wildcard):
-        raise CannotServe(f"{name!r} is neither a host nor an address", fix="lifeboat endpoint serve --name HOST ...")
+        raise CannotServe(
+            f"{name!r} is neither a host name nor an IP address", fix="lifeboat endpoint serve --name HOST ..."
+        )
     return plain

@@ -40,4 +40,4 @@ class ServerUpkeep:
     def _round(self) -> None:
         for done in run_due(self._endpoint, self._endpoint.clock.now()):
             for _ in done.problems:
-                LOGGER.error("upkeep: tenant=%s needs `lifeboat endpoint verify`", done.tenant.id)
+                LOGGER.error("maintenance found a problem: tenant=%s needs `lifeboat endpoint verify`", done.tenant.id)

@@ -219,7 +219,8 @@ def _check_options(options: ServeOptions) -> None:
     """Check that the options fit together, and that the given certificate can be used. Raises CannotServe."""
     if options.plain and not server_names.is_loopback(options.host):
         raise CannotServe(
-            f"--plain-http sends everything unencrypted, so it listens on this machine only, not on {options.host}",
+            "--plain-http sends everything unencrypted, so the server may listen only on this "
+            f"machine, not on {options.host}",
             fix="lifeboat endpoint serve --plain-http --listen 127.0.0.1:8080 --data DIR",
         )
     if options.plain and (options.certificate or options.key or options.names):
@@ -251,10 +252,10 @@ def _bind(options: ServeOptions, port: int) -> socket.socket:
 def _not_bound(options: ServeOptions, error: OSError) -> CannotServe:
     where = f"{options.host}:{options.port}"
     if isinstance(error, PermissionError):
-        return CannotServe(f"this user may not listen on {where}", fix=_on_free_port(options, 8443))
+        return CannotServe(f"your user has no permission to listen on {where}", fix=_on_free_port(options, 8443))
     if error.errno == errno.EADDRINUSE:
-        return PortTaken(f"another program listens on {where}", fix=_on_free_port(options, options.port + 1))
-    return CannotServe(f"cannot listen on {where}: {error.strerror or error}")
+        return PortTaken(f"another program already listens on {where}", fix=_on_free_port(options, options.port + 1))
+    return CannotServe(f"the server cannot listen on {where}: {error.strerror or error}")
 
 
 def _on_free_port(options: ServeOptions, first: int) -> str:
@@ -306,9 +307,11 @@ def _given(certificate: Path, key: Path) -> ServedCertificate:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
         if b"BEGIN PRIVATE KEY" not in key.read_bytes():
-            raise CannotServe(f"{key} is not a PKCS#8 key", fix=f"openssl pkcs8 -topk8 -nocrypt -in {key} -out KEY")
+            raise CannotServe(
+                f"{key} is not a private key in PKCS#8 format", fix=f"openssl pkcs8 -topk8 -nocrypt -in {key} -out KEY"
+            )
     except ssl.SSLError as error:
-        raise CannotServe(f"{certificate} and {key} are not a certificate and its key: {error.reason}") from None
+        raise CannotServe(f"{certificate} and {key} are not a matching certificate and key: {error.reason}") from None
     except OSError as error:
         raise CannotServe(f"{error.filename or certificate}: {error.strerror or error}") from None
     return ServedCertificate(certificate, key)

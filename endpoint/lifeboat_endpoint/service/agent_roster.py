@@ -55,7 +55,7 @@ class AgentRow:
 def check_id(agent_id: str) -> str:
     """Return an id that can be the name of a folder. Raises RemoteRefused."""
     if not _AGENT_ID.fullmatch(agent_id):
-        raise errors.RemoteRefused("the id of an agent must be 1 to 64 letters, digits, dashes and underscores")
+        raise errors.RemoteRefused("an agent id must consist of 1 to 64 letters, digits, dashes and underscores")
     return agent_id
 
 

@@ -38,7 +38,7 @@ def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, ep
     if base != newest:
         raise StaleBase(_mismatch(base, newest), sequence=newest)
     if newest is not None and sequence.number <= newest:
-        raise RemoteRefused(f"sequence {sequence.number} does not follow {newest}")
+        raise RemoteRefused(f"sequence {sequence.number} cannot follow sequence {newest}")
     _check_step(sequence, newest, epoch)
 
 
@@ -49,7 +49,7 @@ def _check_step(sequence: Sequence, newest: int | None, epoch: int) -> None:
     if sequence.epoch > epoch + MOST_EPOCHS:
         most = epoch + MOST_EPOCHS
         raise RemoteRefused(
-            f"writer epoch {sequence.epoch} is too high: the current one is {epoch}, at most {most} fits"
+            f"writer epoch {sequence.epoch} is too high: the current one is {epoch}, and the highest allowed is {most}"
         )
 
 
@@ -57,5 +57,5 @@ def _mismatch(base: int | None, newest: int | None) -> str:
     if newest is None:
         return "the endpoint has no history of the agent, so a delta has no base"
     if base is None:
-        return f"the endpoint has a history of the agent up to sequence {newest}: push a delta instead of a snapshot"
-    return f"the newest sequence at the endpoint is {newest}, not {base}"
+        return f"the endpoint has a history of the agent up to sequence {newest}; push a delta instead of a snapshot"
+    return f"the newest sequence at the endpoint is {newest}, not the given base {base}"

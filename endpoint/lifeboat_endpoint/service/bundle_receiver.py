@@ -108,7 +108,7 @@ class BundleReceiver(TenantService):
         with as_remote():
             row = self._roster.get(agent_id)
         if row.sealed:
-            raise RemoteRefused(f"the agent {agent_id} is sealed: only the machines of its user can read it")
+            raise RemoteRefused(f"the agent {agent_id} is sealed, so only the machines of its user can read it")
         return row
 
     def _reader(self, sent: SentBundle) -> Reader:
@@ -262,7 +262,10 @@ class BundleReceiver(TenantService):
         # The history begins with a delta, so its base is only at another service.
         if before is None and made.kind == legacy_pushes.DELTA:
             lacks = made.number - 1
-            held = {"reason": f"its content at sequence {lacks} is only at its former service", "previous": None}
+            held = {
+                "reason": f"the content of sequence {lacks} is only at the former service of the agent",
+                "previous": None,
+            }
         # A whole snapshot makes up for what only the other service had.
         elif lacks is not None:
             held, lacks = (None, None) if made.kind == legacy_pushes.SNAPSHOT else (held, lacks)
@@ -322,7 +325,7 @@ def _check_agent(agent_id: str, reader: Reader) -> None:
     # Clients that sign nothing write ids in either case.
     same = found == agent_id if reader.sequence.signature is not None else found.lower() == agent_id.lower()
     if not same:
-        raise RemoteRefused(f"the bundle belongs to the agent {found}")
+        raise RemoteRefused(f"the bundle belongs to another agent, {found}")
 
 
 def _check_entries(reader: Reader, size: int, limits: EndpointLimits) -> None:
@@ -330,20 +333,24 @@ def _check_entries(reader: Reader, size: int, limits: EndpointLimits) -> None:
     count = len(reader.items) if isinstance(reader, DeltaReader) else reader.entry_count
     most = limits.entries_in(size)
     if count > most:
-        raise RemoteTooLarge(f"{count} entries in {size} bytes: at most {most} are accepted at once")
+        raise RemoteTooLarge(
+            f"the bundle has {count} entries in {size} bytes; the endpoint accepts at most {most} at once"
+        )
 
 
 def _check_proof(sequence: Sequence, base: int | None, sent: SentBundle) -> str:
     """Check that the bundle is what the sender said and that its signature is valid; return the id of the signing
     device."""
     if sent.number not in (None, sequence.number):
-        raise RemoteRefused(f"the bundle results in sequence {sequence.number}, not {sent.number}")
+        raise RemoteRefused(
+            f"the bundle results in sequence {sequence.number}, not in the announced sequence {sent.number}"
+        )
     if sent.base is not None and sent.base != base:
-        raise RemoteRefused(f"the bundle is based on sequence {base}, not {sent.base}")
+        raise RemoteRefused(f"the bundle is based on sequence {base}, not on the announced sequence {sent.base}")
     try:
         times.parse_time(sequence.time)
     except ValueError:
-        raise RemoteRefused(f"{sequence.time!r} is no time") from None
+        raise RemoteRefused(f"{sequence.time!r} is not a valid time") from None
     sequence_signatures.verify_sequence(sequence, None)
     assert sequence.signature is not None
     return device_id(from_base64(sequence.signature["device"]))
@@ -358,5 +365,5 @@ def _user_of(sequence: Sequence) -> UserPublic:
 def _draft(vault: Vault, head: SequenceRow | None, reader: Reader) -> Draft:
     if isinstance(reader, SnapshotReader):
         return draft_of_state(reader)
-    assert head is not None, "a delta can only follow the latest sequence"
+    assert head is not None, "a delta must be based on the newest sequence"
     return draft_of_delta(AppliedState(vault.state_of(head), reader))

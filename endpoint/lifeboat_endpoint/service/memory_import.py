@@ -45,7 +45,8 @@ def check_importable(vault: Vault) -> None:
     head = vault.head()
     if vault.epoch > FIRST_EPOCH or not (head is None or head.kind == KIND):
         raise WriterPresent(
-            "a machine of the owner writes this agent, and an import here would fence it",
+            "a machine of the owner writes this agent; an import at the endpoint would prevent "
+            "further pushes from that machine",
             sequence=None if head is None else head.number,
         )
 
@@ -102,7 +103,7 @@ def _put(memory: LegacyMemory, before: State, agent_id: str, added: Additions) -
     for number, (record_id, fields) in enumerate(added.changes, 1):
         held = before.record(record_id)
         if held is None:
-            raise DraftInvalid("a memory to change no longer exists")
+            raise DraftInvalid("a memory that the import changes no longer exists")
         changed = {
             name: value
             for name, value in {**memory_records.parse_record(held.line), **fields}.items()

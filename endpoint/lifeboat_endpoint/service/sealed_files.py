@@ -64,9 +64,13 @@ class SealedFileStore(TenantService):
         """
         self._check_agent(agent_id)
         if not _NAME.fullmatch(name):
-            raise errors.RemoteRefused("a name must be 1 to 100 lower-case letters, digits, dots and dashes")
+            raise errors.RemoteRefused(
+                "the name of a file must consist of 1 to 100 lower-case letters, digits, dots and dashes"
+            )
         if len(data) > self._limits.bundle_bytes:
-            raise errors.RemoteTooLarge(f"{len(data)} bytes; a file may have at most {self._limits.bundle_bytes}")
+            raise errors.RemoteTooLarge(
+                f"the file has {len(data)} bytes; the endpoint accepts at most {self._limits.bundle_bytes}"
+            )
         # Files never change, so only the same bytes are accepted.
         if self._row(agent_id, name) is not None:
             self._refuse_other(agent_id, name, data)
@@ -149,7 +153,9 @@ class SealedFileStore(TenantService):
         """
         self._check_agent(agent_id)
         if len(data) > HEAD_BYTES:
-            raise errors.RemoteTooLarge(f"{len(data)} bytes; the index of a log may have at most {HEAD_BYTES}")
+            raise errors.RemoteTooLarge(
+                f"the index of the log has {len(data)} bytes; the endpoint accepts at most {HEAD_BYTES}"
+            )
         known = self._metadata.row(sql.HEAD_SIZE, (agent_id,))
         # A smaller head is always accepted, because clients that make room send one first
         if known is None or len(data) > known[0]:
@@ -184,10 +190,10 @@ class SealedFileStore(TenantService):
             try:
                 held = row is None or len(self._bodies.read(agent_id, row[1])) == row[0]
             except errors.VaultDamaged as error:
-                yield f"the sealed file {name} of {agent_id}: {error.message}"
+                yield f"the sealed file {name} of the agent {agent_id} cannot be read: {error.message}"
                 continue
             if not held:
-                yield f"the sealed file {name} of {agent_id} has a different size"
+                yield f"the sealed file {name} of the agent {agent_id} has an unexpected size"
         for (agent_id,) in list(self._metadata.rows(sql.ALL_HEADS)):
             yield from self._check_head(agent_id)
 
@@ -198,10 +204,10 @@ class SealedFileStore(TenantService):
         try:
             data = open_sealed(self._keys, agent_id, _HEAD, bytes(row[1]))
         except errors.VaultDamaged as error:
-            yield f"the index of the sealed log of {agent_id}: {error.message}"
+            yield f"the index of the sealed log of the agent {agent_id} cannot be read: {error.message}"
             return
         if hashlib.sha256(data).hexdigest() != row[0]:
-            yield f"the index of the sealed log of {agent_id} was changed"
+            yield f"the index of the sealed log of the agent {agent_id} was changed"
 
     def _reseal_file(self, agent_id: str, name: str) -> None:
         row = self._row(agent_id, name)
@@ -223,7 +229,7 @@ class SealedFileStore(TenantService):
 
     def _refuse_other(self, agent_id: str, name: str, data: bytes) -> None:
         if self.get(agent_id, name) != data:
-            raise errors.RemoteRefused(f"another file is called {name!r} already")
+            raise errors.RemoteRefused(f"another file already has the name {name!r}")
 
     def _check_agent(self, agent_id: str) -> None:
         if not self._roster.get(agent_id).sealed:

@@ -70,7 +70,7 @@ class SpaceExchange(SpaceParts):
                     continue
                 self._count(agent_id, vault)
                 return made
-        raise RemoteBusy("other machines are writing this agent", retry_after=1.0)
+        raise RemoteBusy("other machines are writing this agent at the same time", retry_after=1.0)
 
     def _count(self, agent_id: str, vault: Vault) -> None:
         """Update the size of an agent. Raises AgentErased: a push to an agent that was purged meanwhile is not

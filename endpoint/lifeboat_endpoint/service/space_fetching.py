@@ -117,5 +117,5 @@ def is_sha256(text: str) -> bool:
 def check_sha256(text: str) -> str:
     """Return the text if it is a SHA-256. Raises RemoteRefused."""
     if not is_sha256(text):
-        raise RemoteRefused("give the SHA-256 of a large artifact in hexadecimal")
+        raise RemoteRefused("the SHA-256 of a large artifact must be given in hexadecimal")
     return text

@@ -31,5 +31,5 @@ class SpaceParts(TenantService):
 
     def _vault(self, row: AgentRow) -> Vault:
         if row.vault is None:
-            raise RemoteRefused(f"the agent {row.id} is sealed: only the machines of its user can read it")
+            raise RemoteRefused(f"the agent {row.id} is sealed, so only the machines of its user can read it")
         return self._vaults.get(row.id, row.vault)

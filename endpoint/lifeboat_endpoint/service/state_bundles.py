@@ -27,7 +27,7 @@ def make_snapshot(state: State, keys: JsonObject | None) -> RemoteBundle:
 def make_delta(vault: Vault, base: int, number: int) -> RemoteBundle:
     """Return the delta between two kept sequences. Raises UnknownAtRemote, UnknownSequence."""
     if number <= base:
-        raise UnknownAtRemote(f"no delta leads from {base} to {number}")
+        raise UnknownAtRemote(f"the endpoint has no delta from sequence {base} to sequence {number}")
     out = io.BytesIO()
     write_delta(vault.changes(base, number), out)
     return _bundle("delta", number, base, out)
@@ -54,7 +54,7 @@ def read_items(state: State, entries: Sequence[str], records: Sequence[str]) -> 
     for item in asked:
         size += len(item or b"")
         if size > READ_BYTES and found:
-            raise RemoteTooLarge(f"the result would exceed {READ_BYTES} bytes: request less")
+            raise RemoteTooLarge(f"the response would exceed {READ_BYTES} bytes; request less at once")
         found.append(item)
     return found
 

@@ -88,7 +88,9 @@ class QuotaReservation:
         """Reserve room for more bytes that arrived. Raises RemoteTooLarge, RemoteFull."""
         most = self._quota.limits.bundle_bytes
         if self._size + size > most:
-            raise RemoteTooLarge(f"{self._size + size} bytes, at most {most} are accepted")
+            raise RemoteTooLarge(
+                f"the upload has at least {self._size + size} bytes; the endpoint accepts at most {most}"
+            )
         self._take(size)
 
     def keeps(self, size: int) -> None:
@@ -152,7 +154,7 @@ class TenantQuota:
             # With a small quota or many agents, agents are counted in smaller steps.
             self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
         if kept + uncounted > quota:
-            said = f"{size_text(kept)} of {size_text(quota)} are in use, and this request needs {size_text(uncounted)}"
+            said = f"{size_text(kept)} of the quota of {size_text(quota)} are in use, and this request needs {size_text(uncounted)}"
             raise RemoteFull(said, retry_after=FULL_FOR)
 
     def _quota(self) -> int | None:

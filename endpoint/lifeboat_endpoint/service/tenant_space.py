@@ -125,7 +125,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         with as_remote():
             facts = self.roster.get(agent_id).facts
         if facts.held is not None and facts.lacks is not None:
-            raise RemoteRefused(f"the agent is incomplete: {facts.held['reason']}")
+            raise RemoteRefused(f"the agent is incomplete at this endpoint: {facts.held['reason']}")
 
     def is_trial(self, agent_id: str) -> bool:
         """Whether the agent was made to test the endpoint, also after it was purged."""
@@ -167,7 +167,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """Check that one more agent is allowed, while no other process writes. Raises RemoteFull."""
         self._quota.check(0)
         if self.roster.counted() >= self.limits.agents:
-            raise RemoteFull(f"the tenant has {self.limits.agents} agents, which is the limit", retry_after=FULL_FOR)
+            raise RemoteFull(f"the tenant has reached its limit of {self.limits.agents} agents", retry_after=FULL_FOR)
 
     def _made(self, agent_id: str, facts: AgentFacts, sealed: bool) -> AgentRow:
         """Make the vault inside of the transaction, so that no agent gets two vaults."""
@@ -295,10 +295,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         Also raises RemoteTooLarge, RemoteFull.
         """
         if len(data) > self.limits.object_bytes:
-            raise RemoteTooLarge(f"{len(data)} bytes, at most {self.limits.object_bytes} are accepted")
+            raise RemoteTooLarge(
+                f"the file has {len(data)} bytes; the endpoint accepts at most {self.limits.object_bytes}"
+            )
         with self._open(agent_id) as vault, self._quota.taking(len(data)):
             if not _fill(vault, check_sha256(sha256), data, salt):
-                raise UnknownAtRemote("no sequence has this artifact")
+                raise UnknownAtRemote("no sequence of the agent contains this artifact")
             with self._metadata.transaction():
                 self.roster.count(self.roster.get(agent_id), vault.size())
 
@@ -306,7 +308,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self._receiver.open_row(agent_id)
         size = len(json_codec.encode_json(document))
         if size > self.limits.keys_bytes:
-            raise RemoteTooLarge(f"keys of {size} bytes, at most {self.limits.keys_bytes} are accepted")
+            raise RemoteTooLarge(f"the keys have {size} bytes; the endpoint accepts at most {self.limits.keys_bytes}")
         self._quota.check(size)
         with as_remote(), self._metadata.transaction():
             self.roster.get(agent_id)
@@ -336,7 +338,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         if upload.done is not None:
             head = self.head(upload.agent_id)
             if head is None or head.number != upload.done:
-                raise UnknownAtRemote("the upload was finished earlier")
+                raise UnknownAtRemote("the upload was already finished")
             return PushResult(head, False)
         received = self.receive(upload.agent_id, self.uploads.sent(upload))
         self.uploads.finish(upload_id, received.head.number)
@@ -427,7 +429,7 @@ def _fill(vault: Vault, sha256: str, data: bytes, salt: bytes) -> bool:
     if not salt:
         return vault.artifacts.fill(sha256, data)
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise RemoteRefused("the bytes have a different SHA-256")
+        raise RemoteRefused("the content has another SHA-256 than the one given")
     leaf = hashlib.sha256(salt)
     leaf.update(data)
     return vault.artifacts.fill_leaf(Leaf(leaf.digest(), salt), data)

@@ -102,19 +102,22 @@ class Uploads(TenantService):
 
     def _check_parts(self, parts: Sequence[ExpectedPart]) -> None:
         if len(parts) > _MOST_PARTS:
-            raise RemoteTooLarge(f"{len(parts)} parts, at most {_MOST_PARTS} are accepted")
+            raise RemoteTooLarge(f"the upload has {len(parts)} parts; the endpoint accepts at most {_MOST_PARTS}")
         for part in parts:
             if len(part.sha256) != 64 or part.sha256.strip("0123456789abcdef") or part.size < 0:
-                raise RemoteRefused("a part needs a SHA-256 in hexadecimal and a size")
+                raise RemoteRefused("each part of an upload needs a SHA-256 in hexadecimal and a size")
             if part.size > self._limits.part_bytes:
-                raise RemoteTooLarge(f"a part of {part.size} bytes, at most {self._limits.part_bytes} are accepted")
+                raise RemoteTooLarge(
+                    f"a part of the upload has {part.size} bytes; the endpoint accepts at most "
+                    f"{self._limits.part_bytes}"
+                )
 
     def get(self, upload_id: str) -> UploadState:
         """Return an upload. Raises UnknownAtRemote."""
         with as_remote():
             row = self._metadata.row(sql.UPLOAD, (upload_id,))
             if row is None or times.parse_time(row[6]) <= self._clock.now():
-                raise UnknownAtRemote("unknown upload: it was never started, or not finished in time")
+                raise UnknownAtRemote("the upload is unknown: it was never started, or it was not finished in time")
             agent_id = row[1]
             parts = list(self._metadata.rows(sql.PARTS, (upload_id,)))
             missing = [self._keys.sealer(agent_id).text(_PART, token) for _, token, _, body in parts if body is None]
@@ -125,7 +128,7 @@ class Uploads(TenantService):
     def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
         """Store one part. Repeating it is not an error. Raises UnknownAtRemote, RemoteRefused."""
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteRefused("the bytes do not match this part")
+            raise RemoteRefused("the sent content does not match this part of the upload")
         upload = self.get(upload_id)
         with as_remote():
             token = self._token(upload.agent_id, sha256)
@@ -169,7 +172,7 @@ class Uploads(TenantService):
     def _replace_parts(self, upload_id: str, made: list[tuple[str, int]]) -> None:
         with self._metadata.transaction():
             if self._metadata.row(sql.UPLOAD, (upload_id,)) is None:
-                raise UnknownAtRemote("the upload has ended")
+                raise UnknownAtRemote("the upload has already ended")
             before = self._drop_parts(upload_id)
             for position, (body, size) in enumerate(made):
                 self._metadata.execute(sql.ADD_PART, (upload_id, position, None, size, body))
@@ -180,7 +183,7 @@ class Uploads(TenantService):
         with as_remote():
             parts = list(self._metadata.rows(sql.PARTS, (upload.id,)))
             if not parts or any(body is None for *_, body in parts):
-                raise RemoteRefused("parts of the upload are missing")
+                raise RemoteRefused("some parts of the upload are missing")
             data = b"".join(self._bodies.read(upload.agent_id, body) for *_, body in parts)
         return SentBundle(upload.kind, io.BytesIO(data), len(data), upload.base, machine=upload.machine)
 

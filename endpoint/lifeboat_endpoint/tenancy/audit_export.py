@@ -181,7 +181,7 @@ class _AuditExportChecker:
     def line(self, place: int, data: bytes) -> None:
         line = None if len(data) > LONGEST or not data.endswith(b"\n") else parse_audit_line(data)
         if line is None:
-            self._wrong(f"line {place} is not a valid line of an export")
+            self._wrong(f"line {place} of the file is not a valid line of an audit export")
         elif line.row is not None:
             self._row(line.row, line.previous)
         elif line.end is not None:
@@ -190,7 +190,7 @@ class _AuditExportChecker:
     def _row(self, row: AuditRow, previous: bytes) -> None:
         found = self.found
         if audit_chain.row_hash(previous, row) != row.hash:
-            self._wrong(f"row {row.number} does not match its hash")
+            self._wrong(f"row {row.number} of the audit export does not match its hash")
         if self._hash is not None or row.number == 1:
             self._follows(row.number, previous)
         self._number, self._hash = row.number, row.hash.hex()
@@ -205,9 +205,9 @@ class _AuditExportChecker:
     def _follows(self, number: int, previous: bytes) -> None:
         expected = audit_chain.START.hex() if number == 1 else self._hash
         if number <= self._number:
-            self._wrong(f"row {number} comes after row {self._number}")
+            self._wrong(f"row {number} of the audit export comes after row {self._number}")
         elif number == self._number + 1 and previous.hex() != expected:
-            self._wrong(f"row {number} does not continue the hash chain")
+            self._wrong(f"row {number} of the audit export does not continue the hash chain")
         elif number > self._number + 1:
             self._gaps += 1
             if len(self._missing) < MOST_PROBLEMS:
@@ -216,11 +216,13 @@ class _AuditExportChecker:
     def _end(self, end: AuditExportEnd) -> None:
         before = self.found.end
         if before is not None and before.tenant != end.tenant:
-            self._wrong(f"the part that ends at row {end.number} belongs to other tenants than the part before")
+            self._wrong(
+                f"the part of the export that ends at row {end.number} covers other tenants than the part before"
+            )
         if self._hash is not None and (
             end.number < self._number or (end.number == self._number and end.hash != self._hash)
         ):
-            self._wrong(f"the final line for row {end.number} does not match the rows before")
+            self._wrong(f"the final line for row {end.number} does not match the rows before it")
         elif end.tenant is None and self._hash is not None and end.number > self._number:
             self._wrong(_missing(self._number + 1, end.number))
         self._check_rows(end)
@@ -245,7 +247,10 @@ class _AuditExportChecker:
                 self._wrong(text)
             found.wrong += self._gaps - len(self._missing)
         if found.end is None or self._is_open:
-            self._wrong("the final line is missing: the file was cut off, or is being written")
+            self._wrong(
+                "the final line of the export is missing: the file was truncated, or another process "
+                "is still writing it"
+            )
         return found
 
     def _wrong(self, text: str) -> None:
@@ -273,4 +278,8 @@ def lines_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _missing(first: int, last: int) -> str:
-    return f"row {first} is missing" if first == last else f"rows {first} to {last} are missing"
+    return (
+        f"row {first} of the audit export is missing"
+        if first == last
+        else f"rows {first} to {last} of the audit export are missing"
+    )

@@ -46,8 +46,8 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
         _alone(file, path)
         last = _at_end(file, path)
         if last is not None and last.end is not None and last.end.tenant != tenant:
-            whose = "of all tenants" if last.end.tenant is None else f"of the tenant {last.end.tenant}"
-            raise EndpointError.AUDIT_FILE_REFUSED(f"{path} is an export {whose}: give another file")
+            whose = "for all tenants" if last.end.tenant is None else f"for the tenant {last.end.tenant}"
+            raise EndpointError.AUDIT_FILE_REFUSED(f"{path} is an audit export {whose}; give another file")
         yield AuditFilePosition(file, last)
         file.flush()
         flush_to_disk(file.fileno())
@@ -63,12 +63,12 @@ def check_follows(last: AuditExportLine, found: AuditSource) -> int:
         return rows[0].number - last.number - 1
     if previous and previous.hex() != last.hash:
         raise EndpointError.AUDIT_FILE_REFUSED(
-            f"row {last.number} of the audit differs from the file: it was rewritten"
+            f"row {last.number} of the audit differs from the file, so the audit was changed after the export"
         )
     if not previous and not rows:
         raise EndpointError.AUDIT_FILE_REFUSED(
-            f"the audit ends before row {last.number}, which the file has: the endpoint was restored from an "
-            "older backup"
+            f"the audit ends before row {last.number}, which the file contains; the endpoint was "
+            "probably restored from an older backup"
         )
     return 0
 
@@ -100,7 +100,7 @@ def _at_end(file: BinaryIO, path: Path) -> AuditExportLine | None:
     whole = tail.rfind(b"\n") + 1
     line = parse_audit_line(tail[tail.rfind(b"\n", 0, max(0, whole - 1)) + 1 : whole]) if whole else None
     if line is None and size and not (begin == 0 and tail[:1] == b"{" and not whole):
-        raise EndpointError.AUDIT_FILE_REFUSED(f"{path} is not an export of the audit: give another file")
+        raise EndpointError.AUDIT_FILE_REFUSED(f"{path} is not an audit export; give another file")
     file.truncate(begin + whole)
     file.seek(begin + whole)
     return line

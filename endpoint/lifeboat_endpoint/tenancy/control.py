@@ -84,7 +84,7 @@ class Control:
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
-                raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is already the name of a tenant")
+                raise errors.EndpointError.TENANT_EXISTS(f"another tenant already has the name {name!r}")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
             self._append(
                 self._store, None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None}
@@ -113,14 +113,14 @@ class Control:
         """Set how many bytes a tenant may keep, None for the endpoint's limit. Raises UnknownTenant."""
         with self._changing(self._store):
             if self._store.execute(sql.SET_QUOTA, (quota, tenant_id)) == 0:
-                raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+                raise errors.UnknownTenant(f"{tenant_id!r} is not a valid tenant id")
             self._append(self._store, None, "tenant.quota", tenant_id, {"quota": quota})
 
     def begin_removal(self, tenant_id: str) -> None:
         """Revoke all tokens of a tenant and stop serving it. Repeating it is not an error. Raises UnknownTenant."""
         with self._changing(self._store):
             if self._store.execute(sql.SET_TENANT_STATE, ("removing", tenant_id)) == 0:
-                raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+                raise errors.UnknownTenant(f"{tenant_id!r} is not a valid tenant id")
             revoked = self._store.execute(sql.REVOKE_TOKENS_OF, (self._now(), tenant_id))
             self._append(self._store, None, "tenant.removing", tenant_id, {"tokens": revoked})
 
@@ -160,7 +160,7 @@ class Control:
         """
         wanted = frozenset(scopes)
         if not wanted or not wanted <= set(SCOPES):
-            raise errors.EndpointError(f"the scopes of a token must be among {', '.join(SCOPES)}")
+            raise errors.EndpointError(f"the scopes of a token must be some of {', '.join(SCOPES)}")
         tenant = self.tenant(tenant_id)
         token_id = token_secrets.new_id()
         secret = token_secrets.new_secret(token_id)
@@ -182,12 +182,15 @@ class Control:
         too many.
         """
         if self._stores.shared:
-            raise errors.RemoteDenied("servers of this endpoint create no tokens; its operator does", scope=ADMIN)
+            raise errors.RemoteDenied(
+                "the servers of this endpoint create no tokens; only its operator does", scope=ADMIN
+            )
         now = self._now()
         valid = [one for one in self.tokens(caller.tenant_id) if one.scopes == RESTORE_SCOPES and one.counts_at(now)]
         if len(valid) >= MOST_RESTORE_TOKENS:
             raise errors.RemoteDenied(
-                f"the tenant has {len(valid)} restore-only tokens; its operator can revoke some", scope=ADMIN
+                f"the tenant has reached its limit of {len(valid)} restore-only tokens; the operator can revoke some",
+                scope=ADMIN,
             )
         name = f"kit of {caller.token_name}"[:_LONGEST_NAME].strip()
         return self.add_token(caller.tenant_id, name, RESTORE_SCOPES, self.token(caller.token_id).expires_at, by=caller)
@@ -204,7 +207,7 @@ class Control:
         """Return a token. Raises EndpointError.UNKNOWN_TOKEN."""
         row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
-            raise errors.EndpointError.UNKNOWN_TOKEN(f"{token_id!r} is not the id of a token")
+            raise errors.EndpointError.UNKNOWN_TOKEN(f"{token_id!r} is not a valid token id")
         return _token(row)
 
     def revoke_token(self, token_id: str, *, by: Caller | None = None) -> TokenRow:
@@ -379,10 +382,11 @@ def _check_name(name: str) -> str:
     """Return a valid name. Raises EndpointError."""
     if not 0 < len(name) <= _LONGEST_NAME or name != name.strip() or not name.isprintable():
         raise errors.EndpointError(
-            f"{name!r} is not allowed: a name has 1 to {_LONGEST_NAME} printable characters and no space at its ends"
+            f"the name {name!r} is not allowed: a name must have 1 to {_LONGEST_NAME} printable "
+            "characters and no space at its ends"
         )
     if name.startswith("-") or ids.is_uuid(name):
-        raise errors.EndpointError(f"{name!r} looks like an option or an id")
+        raise errors.EndpointError(f"the name {name!r} is not allowed: it looks like an option or an id")
     return name
 
 

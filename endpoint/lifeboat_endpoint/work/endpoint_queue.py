@@ -29,7 +29,7 @@ MOST_ATTEMPTS = 8
 """Failures after which a job is dead. With the waits between them this takes about an hour."""
 _FIRST_WAIT = timedelta(seconds=30)
 _LONGEST_ERROR = 500
-_ENDED = "its worker ended unexpectedly"
+_ENDED = "the worker of the job ended unexpectedly"
 
 
 class JobRequest(NamedTuple):
@@ -250,7 +250,7 @@ def _named(job: EndpointJob) -> dict[str, Any]:
 
 def _check(changed: int, job: EndpointJob) -> None:
     if changed == 0:
-        raise LeaseLost(f"the job {job.id} is no longer leased: another worker may be running it")
+        raise LeaseLost(f"the job {job.id} is no longer leased to this worker; another worker may be running it")
 
 
 def _give_up(cursor: Cursor, job: EndpointJob, error: str) -> None:
@@ -272,4 +272,4 @@ def _found(cursor: Cursor, job_id: int) -> JobRow:
 
 
 def _runs(job_id: int) -> EndpointBusy:
-    return EndpointBusy(f"a worker is running the job {job_id}")
+    return EndpointBusy(f"a worker is running the job {job_id} now")

@@ -91,7 +91,7 @@ class EndpointWorker:
                 result = self.round()
             except LifeboatError as error:
                 failures += 1
-                LOGGER.error("worker: fetching a job failed: %s", explain_error(error))
+                LOGGER.error("worker: the next job could not be fetched: %s", explain_error(error))
                 self.stopped.wait(compute_pause(failures, random.random()))
                 continue
             failures = 0
@@ -124,7 +124,7 @@ class EndpointWorker:
             self.endpoint.control.flush()
             self.plan(self.endpoint, self.queue)
         except LifeboatError as error:
-            LOGGER.error("worker: planning failed: %s", explain_error(error))
+            LOGGER.error("worker: the next jobs could not be planned: %s", explain_error(error))
 
     def _do(self, job: EndpointJob) -> Result:
         running, began = _JobThread(self, job), time.monotonic()

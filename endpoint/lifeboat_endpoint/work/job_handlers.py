@@ -88,7 +88,10 @@ def _share_out(work: JobContext, job: EndpointJob, agents: Sequence[str]) -> Non
 def verify_tenant_data(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
     """Verify everything of a tenant. Findings are counted by kind; `lifeboat endpoint verify` shows them."""
     kinds = Counter(found.kind for found in _proved(work, job, tenant).findings)
-    return [f"{count} {'finding' if count == 1 else 'findings'} ({kind})" for kind, count in sorted(kinds.items())]
+    return [
+        f"{count} {('finding' if count == 1 else 'findings')} of the kind {kind}"
+        for kind, count in sorted(kinds.items())
+    ]
 
 
 def _proved(work: JobContext, job: EndpointJob, tenant: Tenant) -> endpoint_verification.EndpointVerification:

@@ -17,7 +17,7 @@ def open_queue(endpoint: Endpoint) -> EndpointQueue:
     engine = as_shared_engine(endpoint.engine)
     if engine is None:
         raise EndpointError.NOT_SHARED(
-            "this endpoint stores its data in a folder, which its server maintains without workers"
+            "this endpoint stores its data in a folder; its server maintains the data without workers"
         )
     from lifeboat_endpoint.work.endpoint_queue import EndpointQueue
 

@@ -31,10 +31,14 @@ class WorkerMetrics:
         client.disable_created_metrics()  # the creation times of series are not needed, and would double their number
         self._registry = client.CollectorRegistry()
         self._jobs = client.Counter(
-            "lifeboat_jobs", "Jobs that this worker finished.", ("kind", "result"), registry=self._registry
+            "lifeboat_jobs", "Number of jobs that this worker finished.", ("kind", "result"), registry=self._registry
         )
         self._seconds = client.Histogram(
-            "lifeboat_job_seconds", "Run time of jobs.", ("kind",), buckets=_SECONDS, registry=self._registry
+            "lifeboat_job_seconds",
+            "Run time of jobs, in seconds.",
+            ("kind",),
+            buckets=_SECONDS,
+            registry=self._registry,
         )
         self._registry.register(_QueueDepth(queue.counts))
         timed_operations.set_operation_listener(OperationMetrics(self._registry))
@@ -74,8 +78,10 @@ class _QueueDepth:
 
     def collect(self) -> Iterator[Metric]:
         family = import_module("prometheus_client.core").GaugeMetricFamily
-        jobs = family("lifeboat_queue_jobs", "Jobs in the queue.", labels=("kind", "state"))
-        oldest = family("lifeboat_queue_oldest_seconds", "Waiting time of the oldest due job.", labels=("kind",))
+        jobs = family("lifeboat_queue_jobs", "Number of jobs in the queue.", labels=("kind", "state"))
+        oldest = family(
+            "lifeboat_queue_oldest_seconds", "Waiting time of the oldest due job, in seconds.", labels=("kind",)
+        )
         for count in self._asked():
             jobs.add_metric((count.kind, count.state), count.jobs)
             if count.state == "waiting":
@@ -102,4 +108,4 @@ def _library() -> Any:
     try:
         return import_module("prometheus_client")
     except ModuleNotFoundError:
-        raise ServerMissing("prometheus_client is not installed") from None
+        raise ServerMissing("the package prometheus_client is not installed") from None

@@ -134,7 +134,9 @@ def _decrypt_with_keys(source: BinaryIO, target: BinaryIO, header: AgeHeader, id
 def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
     sealed = source.read(PASSPHRASE_LIMIT + _PIECE)
     if len(sealed) == PASSPHRASE_LIMIT + _PIECE:
-        raise AgeError(f"the file is larger than {PASSPHRASE_LIMIT >> 20} MiB, the limit for files with a passphrase")
+        raise AgeError(
+            f"the file is larger than {PASSPHRASE_LIMIT >> 20} MiB, which is the limit for files with a passphrase"
+        )
     try:
         content = pyrage.passphrase.decrypt(
             age_scrypt.rewrap_with_little_work(age_header.remove_armor(sealed), passphrase), passphrase
@@ -148,26 +150,26 @@ def _of_header(said: str) -> LifeboatError:
     if said.startswith("No matching keys"):
         return NotForYourKey("the file is not encrypted for your key")
     if said.startswith(("failed to fill", "Incomplete")):
-        return AgeError.CUT_SHORT("the file ends within its header")
-    return AgeError.CHANGED("the header was changed")
+        return AgeError.CUT_SHORT("the file ends within its encryption header")
+    return AgeError.CHANGED("the encryption header of the file was changed")
 
 
 def _of_passphrase(said: str) -> LifeboatError:
     if said.startswith("Decryption failed"):
-        return AgeError.WRONG_PASSPHRASE("the file was encrypted with another one")
+        return AgeError.WRONG_PASSPHRASE("the file was encrypted with another passphrase")
     if said.startswith(("failed to fill", "Incomplete")):
         return AgeError.CUT_SHORT("the file ends too early")
-    return AgeError.CHANGED("the content was changed, or the end of the file is missing")
+    return AgeError.CHANGED("the content of the file was changed, or its end is missing")
 
 
 def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> LifeboatError:
     """Return the error for an invalid piece. Only the last piece of a file can have been truncated."""
     if header.armored:
-        return AgeError.CHANGED("the content was changed, or the end of the file is missing")
+        return AgeError.CHANGED("the content of the file was changed, or its end is missing")
     begin = header.size + _NONCE + written // (_PIECE - 16) * _PIECE
     if source.seek(0, io.SEEK_END) - begin > _PIECE:
-        return AgeError.CHANGED(f"the content was changed after byte {begin}")
-    return AgeError.CUT_SHORT(f"the content from byte {begin} to the end of the file was cut off or changed")
+        return AgeError.CHANGED(f"the content of the file was changed after byte {begin}")
+    return AgeError.CUT_SHORT(f"the content of the file from byte {begin} to its end is missing or was changed")
 
 
 def _recipients(texts: Sequence[str]) -> list[Any]:
@@ -213,7 +215,7 @@ class _BoundedBuffer(io.BytesIO):
     def write(self, data: Any) -> int:
         if self.tell() + len(data) > PASSPHRASE_LIMIT:
             raise AgeError(
-                f"more than {PASSPHRASE_LIMIT >> 20} MiB cannot be encrypted with a passphrase",
-                fix="leave --passphrase-stdin out: your key encrypts any size",
+                f"Lifeboat cannot encrypt more than {PASSPHRASE_LIMIT >> 20} MiB with a passphrase",
+                fix="leave out --passphrase-stdin; encryption with your key has no size limit",
             )
         return super().write(data)

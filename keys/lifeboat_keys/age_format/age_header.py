@@ -68,7 +68,7 @@ def read_age_header(source: BinaryIO) -> AgeHeader:
         raise _without_end(text)
     size = end.end() + _MAC_LINE
     if len(text) < size + _SHORTEST_PAYLOAD:
-        raise AgeError.CUT_SHORT("the file ends where its content should begin")
+        raise AgeError.CUT_SHORT("the file ends before its content begins")
     kinds = [kind for kind in _STANZA.findall(text[: end.start()]) if not kind.endswith(_GREASE)]
     return AgeHeader(armored, tuple(kind.decode("ascii", "replace") for kind in kinds), size)
 
@@ -90,7 +90,7 @@ def remove_armor(start: bytes) -> bytes:
     try:
         return base64.b64decode(text if end else text[: len(text) // 4 * 4], validate=True)
     except binascii.Error:
-        raise AgeError.CHANGED("the armor of the file is damaged") from None
+        raise AgeError.CHANGED("the armor (text encoding) of the file is damaged") from None
 
 
 def _peek(source: BinaryIO, size: int) -> bytes:
@@ -108,5 +108,5 @@ def _without_end(text: bytes) -> LifeboatError:
     """Return the error for a header without its last line. A header is ASCII, so other bytes in it mean that it was
     changed, not truncated."""
     if len(text) < _LIMIT and text.isascii():
-        return AgeError.CUT_SHORT("the file ends within its header")
-    return AgeError.CHANGED("the header of the file is incomplete")
+        return AgeError.CUT_SHORT("the file ends within its encryption header")
+    return AgeError.CHANGED("the encryption header of the file is incomplete")

@@ -42,7 +42,7 @@ def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
     work, salt = int(found["work"]), _decoded(found["salt"])
     if work > MOST_WORK:
         raise AgeError.EXCESSIVE_WORK(
-            f"the header asks for 2^{work} rounds of key derivation; the limit is 2^{MOST_WORK}"
+            f"the file requires 2^{work} rounds of key derivation; the limit is 2^{MOST_WORK}"
         )
     try:
         wrapped = _decoded(found["body"])
@@ -50,10 +50,10 @@ def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
             wrapped, None, _NO_NONCE, _wrapping_key(passphrase, salt, work)
         )
     except CryptoError:
-        raise AgeError.WRONG_PASSPHRASE("the file was encrypted with another one") from None
+        raise AgeError.WRONG_PASSPHRASE("the file was encrypted with another passphrase") from None
     signed = found[0][: found.start("mac") - 1]
     if not hmac.compare_digest(_mac(file_key, signed), _decoded(found["mac"])):
-        raise AgeError.CHANGED("the header was changed")
+        raise AgeError.CHANGED("the encryption header of the file was changed")
     return _header(file_key, passphrase) + sealed[found.end() :]
 
 
@@ -72,7 +72,7 @@ def _wrapping_key(passphrase: str, salt: bytes, work: int) -> bytes:
     try:
         return hashlib.scrypt(passphrase.encode(), salt=_LABEL + salt, n=rounds, r=_BLOCK, p=1, maxmem=memory, dklen=32)
     except (MemoryError, ValueError) as error:
-        raise AgeError.EXCESSIVE_WORK(f"opening it needs {memory >> 20} MiB of free memory") from error
+        raise AgeError.EXCESSIVE_WORK(f"opening the file needs {memory >> 20} MiB of free memory") from error
 
 
 def _mac(file_key: bytes, signed: bytes) -> bytes:
@@ -89,4 +89,4 @@ def _decoded(text: bytes) -> bytes:
     try:
         return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
     except binascii.Error:
-        raise AgeError.CHANGED("the header was changed") from None
+        raise AgeError.CHANGED("the encryption header of the file was changed") from None

@@ -83,7 +83,9 @@ class AgentKeys:
         user, own = encryption.get("key_id"), self._identity.public.key_id
         if user == own or user in {one.public.key_id for one in self._identity.former}:
             return None
-        return UnsealError.WRONG_USER_KEY(f"the credential {name} was sealed under the key {user}, this home has {own}")
+        return UnsealError.WRONG_USER_KEY(
+            f"the credential {name} was sealed for the key {user}, but this home has the key {own}"
+        )
 
     def _owner(self, pair: str) -> str | None:
         """Return the agent of this home that a pair belongs to."""
@@ -165,17 +167,19 @@ class AgentKeys:
 def _checked(agent_id: str, document: JsonObject, trusted: TrustedKeys) -> list[AgentPair]:
     user = key_file_documents.user_public(document.get("user"), f"the keys of the agent {agent_id}")
     if user not in (trusted.current, *trusted.former, *trusted.compromised):
-        raise OtherKey(f"the agent's keys belong to the key {user.key_id}, this home has {trusted.current.key_id}")
+        raise OtherKey(
+            f"the agent's keys belong to the key {user.key_id}, but this home has the key {trusted.current.key_id}"
+        )
     pairs = document.get("pairs")
     if not isinstance(pairs, list) or not pairs:
-        raise KeyDamaged(f"the keys of the agent {agent_id} are empty")
+        raise KeyDamaged(f"the file with the keys of the agent {agent_id} contains no key")
     return [agent_pair.decode_agent_pair(pair, agent_id, trusted) for pair in pairs]
 
 
 def _agent_id(agent_id: Any) -> str:
     """Check an agent id, which becomes a file name and may come from an archive."""
     if not isinstance(agent_id, str) or _AGENT_ID.fullmatch(agent_id) is None:
-        raise KeyDamaged(f"{agent_id!r} is not an agent id")
+        raise KeyDamaged(f"{agent_id!r} is not a valid agent id")
     return agent_id
 
 

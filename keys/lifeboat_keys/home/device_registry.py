@@ -62,8 +62,10 @@ def find_machine(devices: list[KnownDevice], machine: str) -> KnownDevice:
         return found[0]
     listed = ", ".join(f"{one.name} ({one.id})" for one in found or devices) or "none"
     if found:
-        raise KeysError.UNKNOWN_MACHINE(f"several machines are called {machine!r}; name one by its id: {listed}")
-    raise KeysError.UNKNOWN_MACHINE(f"there is no machine {machine!r}; known here: {listed}")
+        raise KeysError.UNKNOWN_MACHINE(
+            f"several machines are called {machine!r}; give the id of one of them: {listed}"
+        )
+    raise KeysError.UNKNOWN_MACHINE(f"no machine is called {machine!r}; this home knows: {listed}")
 
 
 def introduce_machine(device: DeviceKey, name: str) -> JsonObject:
@@ -169,7 +171,7 @@ def _checked(document: JsonObject) -> JsonObject:
         for one in whole["devices"]:
             _device(one)
     except (KeyError, TypeError, ValueError):
-        raise KeyDamaged(f"{DEVICES} was changed or damaged") from None
+        raise KeyDamaged(f"the file {DEVICES} was changed or damaged") from None
     return whole
 
 

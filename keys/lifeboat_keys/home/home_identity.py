@@ -44,7 +44,7 @@ class HomeIdentity:
         """Return the public part of the user's key. Raises NoKey."""
         known = self._known_public()
         if known is None:
-            raise NoKey("there is no key in this home", fix=MAKE)
+            raise NoKey("this home has no key", fix=MAKE)
         return known
 
     @property
@@ -104,7 +104,7 @@ class HomeIdentity:
             return f"in use on this machine, {self.own_name}"
         for one in self.former:
             if one.public.key_id == key_id:
-                return f"your key until {one.replaced_at[:10]}"
+                return f"your key until it was replaced on {one.replaced_at[:10]}"
         found = self.machines.last_seen(key_id)
         return "" if found is None else f"{found[0]}, {found[1][:10]}"
 

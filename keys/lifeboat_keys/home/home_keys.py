@@ -110,7 +110,9 @@ class HomeKeys(HomeIdentity):
         with self._store.locked():
             known = self._known_public()
             if known is not None and known != user_key.public:
-                raise KeysError.EXISTS(f"this home has the key {known.key_id}, the words are of {user_key.key_id}")
+                raise KeysError.EXISTS(
+                    f"this home has the key {known.key_id}, but the words belong to the key {user_key.key_id}"
+                )
             self._user.keep(user_key, store)
             self._complete(user_key)
 
@@ -291,9 +293,12 @@ class HomeKeys(HomeIdentity):
         """
         with self._store.locked():
             if self.public != old.public:
-                raise OtherKey(f"the key {old.key_id} was replaced by {self.public.key_id} meanwhile")
+                raise OtherKey(f"the key {old.key_id} has been replaced by {self.public.key_id} in the meantime")
             if new.public in (old.public, *(one.public for one in self.former)):
-                raise KeysError.EXISTS(f"{new.key_id} is or was the key of this home", fix="lifeboat keys status")
+                raise KeysError.EXISTS(
+                    f"the key {new.key_id} is already the key of this home, or is a former one",
+                    fix="lifeboat keys status",
+                )
             self.refuse_unsettled()
             before = RotationStart(old, self.former, self.device.secret, self._agents.all())
             journal = key_rotation.prepare_rotation(before, new, times.to_text(self._clock.now()), reason)
@@ -329,13 +334,15 @@ class HomeKeys(HomeIdentity):
     def _refuse_second_key(self) -> None:
         """Refuse to make a second user key: nothing sealed before would open under it."""
         if self._store.names(AGENTS):
-            raise NoKey("the files with the key id of this home are lost", fix="lifeboat keys recover")
+            raise NoKey("the files that contain the key id of this home are lost", fix="lifeboat keys recover")
 
     def _open(self) -> OpenedUserKey:
         known = self.public
         opened = self._user.read(known.key_id)
         if opened.key.public != known:
-            raise OtherKey(f"the store {self.store} has the key {opened.key.key_id}, this home uses {known.key_id}")
+            raise OtherKey(
+                f"the store {self.store} contains the key {opened.key.key_id}, but this home uses {known.key_id}"
+            )
         return opened
 
     def _usable(self, description: str) -> KeyStatus:

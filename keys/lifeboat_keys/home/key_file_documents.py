@@ -22,7 +22,7 @@ def user_key(document: JsonObject, name: str = USER_KEY) -> UserKey:
     """Decode a user key. Raises KeyDamaged, also when the stated id does not match the key."""
     key = UserKey(secret_in(document, name))
     if document.get("key_id") != key.key_id:
-        raise KeyDamaged(f"{name} does not contain the key whose id it states")
+        raise KeyDamaged(f"{name} states the id of one key, but contains another key")
     return key
 
 

@@ -52,9 +52,11 @@ class KeyFiles:
         try:
             lock.acquire()
         except filelock.Timeout:
-            raise KeysError(f"another program has been using {self.folder} for {_LOCK_SECONDS:.0f} s") from None
+            raise KeysError(
+                f"another program has been using {self.folder} for more than {_LOCK_SECONDS:.0f} seconds"
+            ) from None
         except OSError as error:
-            raise KeysError(f"{self.folder / _LOCK} cannot be used: {error.strerror or error}") from None
+            raise KeysError(f"the lock file {self.folder / _LOCK} cannot be used: {error.strerror or error}") from None
         try:
             if lock.lock_counter == 1:
                 self._sweep()
@@ -163,7 +165,7 @@ class KeyFiles:
         except OSError as error:
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         if self.read(name) != document:
-            raise KeyDamaged(f"{path} differs from what was written when it is read back")
+            raise KeyDamaged(f"{path} was written, but contains something else when read again")
         if self._spares is not None and self._has_spare(name):
             self._write_spare(name, document)
 
@@ -239,7 +241,7 @@ class KeyFiles:
     def _check_folder(self, folder: Path) -> None:
         status = self._status(folder)
         if status is None or not stat.S_ISDIR(status.st_mode):
-            raise KeysError.UNSAFE(f"{folder} is a link, not a directory")
+            raise KeysError.UNSAFE(f"{folder} is a link, but must be a directory")
         _refuse_open_to_others(folder, status)
 
 
@@ -256,7 +258,7 @@ def read_private(files: FileOperations, path: Path) -> bytes | None:
         _refuse_open_to_others(path, os.fstat(descriptor))
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise KeyDamaged(f"{path} was changed or damaged: it has more than {_LARGEST >> 20} MiB")
+        raise KeyDamaged(f"{path} was changed or damaged: the file has more than {_LARGEST >> 20} MiB")
     return data
 
 
@@ -268,7 +270,9 @@ def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
     if status.st_mode & _OTHERS:
         mode = FOLDER_MODE if stat.S_ISDIR(status.st_mode) else FILE_MODE
         found = stat.S_IMODE(status.st_mode)
-        raise KeysError.UNSAFE(f"{path} has mode {found:04o}: others can use it", fix=f"chmod {mode:o} {path}")
+        raise KeysError.UNSAFE(
+            f"{path} has mode {found:04o}, so other users can access it", fix=f"chmod {mode:o} {path}"
+        )
 
 
 def _unreadable(path: Path, error: OSError) -> LifeboatError:

@@ -146,7 +146,7 @@ def roll_forward(store: KeyFiles) -> None:
 
 def _checked(journal: JsonObject) -> tuple[UserPublic, bytes]:
     """Check the journal before anything is done; return the new key and the device's certificate under it."""
-    unknown = KeyDamaged(f"{JOURNAL} is not a known rotation")
+    unknown = KeyDamaged(f"{JOURNAL} is not a valid journal of a key rotation")
     if (journal.get("kind"), journal.get("version")) != (_KIND, _VERSION) or not journal.keys() >= _FIELDS:
         raise unknown
     agents, settle = journal["agents"], journal["settle"]
@@ -169,7 +169,7 @@ def _certified(store: KeyFiles, user: UserPublic, certificate: bytes) -> DeviceK
     try:
         device.check_certificate()
     except SignatureError as error:
-        raise KeyDamaged(f"{JOURNAL} does not fit {DEVICE_KEY}: {error.message}") from None
+        raise KeyDamaged(f"{JOURNAL} does not match {DEVICE_KEY}: {error.message}") from None
     return device
 
 

@@ -47,7 +47,7 @@ class AgentPair:
             secret = user_key.open_box(self.wrapped)
             public = bytes(nacl.public.PrivateKey(secret).public_key)
         except (nacl.exceptions.CryptoError, nacl.exceptions.TypeError, ValueError):
-            raise KeyDamaged(f"your key does not open the key {self.id} of the agent {self.agent_id}") from None
+            raise KeyDamaged(f"your key cannot open the key {self.id} of the agent {self.agent_id}") from None
         if public != self.public:
             raise KeyDamaged(
                 f"the public and secret halves of the key {self.id} of the agent {self.agent_id} do not match"
@@ -90,7 +90,7 @@ def decode_agent_pair(document: Any, agent_id: str, trusted: TrustedKeys) -> Age
         wrapped = from_base64(document["wrapped"])
         created_at, testimony = document["created_at"], document["testimony"]
     except (KeyError, TypeError, ValueError):
-        raise KeyDamaged(f"the document of the keys of the agent {agent_id} has the wrong shape") from None
+        raise KeyDamaged(f"the document with the keys of the agent {agent_id} has an invalid format") from None
     user = device_key.check_testimony(testimony, _CONTEXT, _statement(agent_id, public, wrapped, created_at), trusted)
     return AgentPair(agent_id, public, wrapped, created_at, testimony, user)
 

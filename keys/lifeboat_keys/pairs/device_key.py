@@ -93,7 +93,7 @@ def check_testimony(testimony: Any, context: str, statement: JsonObject, trusted
     try:
         user, device, certificate, signature = _fields(testimony)
     except ValueError as error:
-        raise SignatureError(f"the signature is not well formed: {error}") from None
+        raise SignatureError(f"the format of the signature is invalid: {error}") from None
     if trusted is not None:
         trusted.check(user, device)
     _check_certificate(user.sign, _certificate_message(device, user), certificate)
@@ -103,9 +103,9 @@ def check_testimony(testimony: Any, context: str, statement: JsonObject, trusted
 
 def _fields(testimony: Any) -> tuple[UserPublic, bytes, bytes, bytes]:
     if not isinstance(testimony, dict):
-        raise ValueError("it is not a JSON object")
+        raise ValueError("the signature is not a JSON object")
     if testimony.get("version") != VERSION or testimony.get("algorithm") != ALGORITHM:
-        raise ValueError("unknown version or algorithm")
+        raise ValueError("the version or the algorithm is unknown")
     return (
         UserPublic.from_json(testimony.get("user")),
         from_base64(testimony.get("device"), PUBLIC_BYTES),
@@ -118,7 +118,7 @@ def _fields(testimony: Any) -> tuple[UserPublic, bytes, bytes, bytes]:
 def _check_certificate(public: bytes, message: bytes, certificate: bytes) -> None:
     """Check a device's certificate. Valid ones are cached because everything the device signs carries it; invalid ones
     are checked every time."""
-    _check_one(public, message, certificate, "the certificate of the device")
+    _check_one(public, message, certificate, "the certificate of the machine's device key")
 
 
 def _check_one(public: bytes, message: bytes, signature: bytes, what: str) -> None:

@@ -64,7 +64,7 @@ class EndpointKey:
         """Decode a key. Raises KeyDamaged."""
         try:
             if document.get("kind") != _KIND or document.get("version") != VERSION:
-                raise ValueError("unknown kind or version")
+                raise ValueError("the kind or the version is unknown")
             return cls(from_base64(document.get("secret"), SECRET_BYTES))
         except ValueError as error:
             raise KeyDamaged(f"{FILE} does not contain the key of an endpoint: {error}") from None
@@ -93,7 +93,7 @@ class EndpointKey:
         Nothing else begins like one, so such a signature cannot pass as a receipt's. Raises ValueError for other bytes.
         """
         if not structure.startswith(_COSE):
-            raise ValueError("this is no structure that COSE signs")
+            raise ValueError("the data is not a COSE structure for a signature")
         return self._signing.sign(structure).signature
 
     def __repr__(self) -> str:
@@ -114,9 +114,9 @@ def check_endpoint_signature(signature: Any, context: str, statement: JsonObject
     try:
         public, signed = _fields(signature)
     except ValueError as error:
-        raise SignatureError(f"the signature is not well formed: {error}") from None
+        raise SignatureError(f"the format of the signature is invalid: {error}") from None
     if pinned is not None and public != pinned:
-        raise SignedByAnother("signed by another endpoint than before")
+        raise SignedByAnother("the signature is from another endpoint than before")
     try:
         nacl.signing.VerifyKey(public).verify(_message(context, statement), signed)
     except nacl.exceptions.CryptoError:
@@ -126,9 +126,9 @@ def check_endpoint_signature(signature: Any, context: str, statement: JsonObject
 
 def _fields(signature: Any) -> tuple[bytes, bytes]:
     if not isinstance(signature, dict) or set(signature) != _FIELDS:
-        raise ValueError("not the fields of an endpoint's signature")
+        raise ValueError("the fields are not those of an endpoint's signature")
     if type(signature["version"]) is not int or signature["version"] != VERSION or signature["algorithm"] != ALGORITHM:
-        raise ValueError("unknown version or algorithm")
+        raise ValueError("the version or the algorithm is unknown")
     return from_base64(signature["endpoint"], PUBLIC_BYTES), from_base64(signature["signature"], SIGNATURE_BYTES)
 
 

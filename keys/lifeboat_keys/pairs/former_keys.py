@@ -45,9 +45,9 @@ class FormerKey:
         try:
             key = UserKey(successor.open_box(self.sealed))
         except (nacl.exceptions.CryptoError, ValueError):
-            raise KeyDamaged(f"your key does not open your former key {self.public.key_id}") from None
+            raise KeyDamaged(f"your key cannot open your former key {self.public.key_id}") from None
         if key.public != self.public:
-            raise KeyDamaged(f"the stored former key {self.public.key_id} is another key")
+            raise KeyDamaged(f"the stored data for your former key {self.public.key_id} contains another key")
         return key
 
     def to_json(self) -> JsonObject:
@@ -71,7 +71,7 @@ def read_former_keys(documents: Any, successor: UserPublic) -> list[FormerKey]:
     try:
         return [_read_one(document, successor) for document in documents or ()]
     except (KeyError, TypeError, ValueError):
-        raise KeyDamaged("the list of your former keys has the wrong shape") from None
+        raise KeyDamaged("the list of your former keys has an invalid format") from None
 
 
 def merge_former_keys(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
@@ -94,13 +94,15 @@ def _read_one(document: Any, successor: UserPublic) -> FormerKey:
     public = UserPublic.from_json(document["user"])
     replaced_at, compromised = document["replaced_at"], document["compromised"]
     if not isinstance(replaced_at, str) or not isinstance(compromised, bool):
-        raise ValueError("a time and a truth value were expected")
+        raise ValueError("expected a time and a Boolean value")
     sealed, signature = from_base64(document["secret"]), from_base64(document["signature"], _SIGNATURE_BYTES)
     message = _message(_statement(public, replaced_at, sealed, compromised=compromised), successor)
     try:
         nacl.signing.VerifyKey(successor.sign).verify(message, signature)
     except nacl.exceptions.CryptoError:
-        raise SignatureError(f"your key did not sign that {public.key_id} is a former key of yours") from None
+        raise SignatureError(
+            f"your key did not sign the statement that {public.key_id} is a former key of yours"
+        ) from None
     return FormerKey(public, replaced_at, compromised, sealed, signature)
 
 

@@ -19,15 +19,15 @@ def from_base64(text: Any, size: int | None = None) -> bytes:
     """Decode the output of `to_base64`. Raises ValueError for any other spelling, or when the result is not `size`
     bytes."""
     if not isinstance(text, str):
-        raise ValueError("base64 text was expected")
+        raise ValueError("expected base64 text")
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise ValueError(str(error)) from None
     if to_base64(data) != text:
-        raise ValueError("base64 in an unusual spelling")
+        raise ValueError("the base64 text is not in canonical form")
     if size is not None and len(data) != size:
-        raise ValueError(f"{size} bytes were expected, {len(data)} found")
+        raise ValueError(f"expected {size} bytes, found {len(data)}")
     return data
 
 

@@ -30,7 +30,7 @@ class TrustedKeys:
             raise DeviceRevoked(f"signed by the machine {device_id(device or b'')}, which you reported as lost")
         if user in self.compromised:
             raise SignedByCompromised(
-                f"signed under your former key {user.key_id}, which others may hold; yours is {self.current.key_id}"
+                f"signed with your former key {user.key_id}, which others may have; your key is {self.current.key_id}"
             )
         if user != self.current and user not in self.former:
-            raise SignedByAnother(f"signed under the key {user.key_id}, yours is {self.current.key_id}")
+            raise SignedByAnother(f"signed with the key {user.key_id}, but your key is {self.current.key_id}")

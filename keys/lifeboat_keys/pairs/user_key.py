@@ -49,11 +49,11 @@ class UserPublic:
     def from_json(cls, document: Any) -> UserPublic:
         """Decode the public halves. Raises ValueError for the wrong shape, or an id that does not match."""
         if not isinstance(document, dict):
-            raise ValueError("a user's public key is a JSON object")
+            raise ValueError("the public key of a user must be a JSON object")
         box, sign = (from_base64(document.get(half), PUBLIC_BYTES) for half in ("box", "sign"))
         public = cls(box, sign)
         if document.get("key_id") != public.key_id:
-            raise ValueError("the key id is not that of the key")
+            raise ValueError("the stated key id does not match the key")
         return public
 
 
@@ -64,7 +64,7 @@ class UserKey:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != bip39_words.SECRET_BYTES:
-            raise ValueError(f"a key has {bip39_words.SECRET_BYTES} bytes")
+            raise ValueError(f"a key must have {bip39_words.SECRET_BYTES} bytes")
         self._secret = bytes(secret)
 
     @classmethod

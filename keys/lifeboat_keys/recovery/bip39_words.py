@@ -29,7 +29,7 @@ def _language() -> Mnemonic:
 def to_words(secret: bytes) -> list[str]:
     """Return the 24 words of 32 bytes."""
     if len(secret) != SECRET_BYTES:
-        raise ValueError(f"a key has {SECRET_BYTES} bytes")
+        raise ValueError(f"a key must have {SECRET_BYTES} bytes")
     return str(_language().to_mnemonic(secret)).split()
 
 
@@ -41,15 +41,15 @@ def from_words(words: str | Iterable[str]) -> bytes:
     found = split_words(words)
     if len(found) != WORDS:
         given = "1 word was" if len(found) == 1 else f"{len(found)} words were"
-        raise BadWords(f"{given} given, a key has {WORDS}")
+        raise BadWords(f"{given} given, but a key has {WORDS} words")
     unknown = [str(place) for place, word in enumerate(found, 1) if not is_known(word)]
     if unknown:
-        raise BadWords(f"not in the list of words: number {', '.join(unknown)}")
+        raise BadWords(f"these words are not in the word list: number {', '.join(unknown)}")
     try:
         return bytes(_language().to_entropy(found))
     except ValueError:
         raise BadWords(
-            "every word is in the list, but the checksum is wrong: one word is wrong, or two are swapped"
+            "every word is in the word list, but the checksum does not match: a word is wrong, or two words are swapped"
         ) from None
 
 

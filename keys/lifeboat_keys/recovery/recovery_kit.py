@@ -82,10 +82,10 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
         "",
         *(_INDENT + line for line in bip39_words.format_word_sheet(key_words)),
         "",
-        "WHAT THEY OPEN",
-        "They open the credentials sealed in the archives and vaults of your agents, and",
-        "archives encrypted for this key; they also prove which states are yours. They",
-        "contain no memories: for those you need a copy of the agent.",
+        "WHAT THE WORDS OPEN",
+        "The words open the credentials sealed in the archives and vaults of your agents,",
+        "and archives encrypted for this key. They also prove which states are yours. The",
+        "words contain no memories: for those, you need a copy of the agent.",
         "",
         "ON A NEW MACHINE",
         f"{_INDENT}{first_install_command()}",
@@ -109,14 +109,16 @@ def read_kit(text: str) -> UserKey:
     found = _numbered_words(text)
     missing = [str(place) for place in range(1, bip39_words.WORDS + 1) if place not in found]
     if missing:
-        raise KeysError.NOT_A_KIT(f"the page lacks the words number {', '.join(missing)}")
+        raise KeysError.NOT_A_KIT(f"these words are missing on the page: number {', '.join(missing)}")
     try:
         key = UserKey.from_words([found[place] for place in sorted(found)])
     except BadWords as error:
         raise BadWords(f"on the page, {error.message}", fix=error.fix) from None
     named = _KEY_ID.search(text)
     if named and named[1].lower() != key.key_id:
-        raise KeysError.NOT_A_KIT(f"the page names the key {named[1].lower()}, its words are of {key.key_id}")
+        raise KeysError.NOT_A_KIT(
+            f"the page states the key id {named[1].lower()}, but its words belong to the key {key.key_id}"
+        )
     return key
 
 
@@ -128,7 +130,7 @@ def read_whole_kit(text: str) -> RecoveryKit:
     found = _CHECK.search(text)
     if found is not None and found[1].lower() != _check(key, remotes):
         raise KeysError.NOT_A_KIT(
-            "the remotes on the page were changed or cut off after the page was written; its words are intact",
+            "the list of remotes on the page was changed or truncated after the page was written; the words are intact",
             fix="lifeboat keys recover --kit FILE, then lifeboat remote add NAME",
         )
     return RecoveryKit(key, remotes, found is not None)
@@ -222,9 +224,9 @@ def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
 
 def _remote_lines(remotes: Sequence[KitRemote]) -> Iterable[str]:
     if not remotes:
-        yield "None is configured. This key opens archives made with"
+        yield "No remote is configured. This key opens archives made with"
         yield f"{_INDENT}lifeboat alf export RUNTIME FOLDER -o FILE.alf"
-        yield "Keep one on another machine, and write here where it is:"
+        yield "Keep such an archive on another machine, and write here where it is:"
     for remote in remotes:
         yield f"{remote.name}: {remote.url}"
         for name, value in (

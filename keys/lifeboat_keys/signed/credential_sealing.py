@@ -84,11 +84,13 @@ def unseal_credential(credential: JsonObject, agent_secret: bytes) -> bytes:
     ciphertext, nonce, wrapped = _sealed_parts(credential)
     private = nacl.public.PrivateKey(agent_secret)
     if credential["encryption"].get("recipient") != pair_id(bytes(private.public_key)):
-        raise UnsealError.WRONG_AGENT_KEY(f"the credential {_name(credential)} is sealed to another key")
+        raise UnsealError.WRONG_AGENT_KEY(f"the credential {_name(credential)} is sealed for another key")
     content_key, bound = _open_wrapped(credential, wrapped, private)
     binding = _binding_of(credential)
     if _digest(binding) != bound:
-        raise UnsealError.WRONG_BINDING(f"the credential {_name(credential)} was sealed under another name")
+        raise UnsealError.WRONG_BINDING(
+            f"the id, agent, service or type of the credential {_name(credential)} was changed after it was sealed"
+        )
     try:
         padded = nacl.secret.Aead(content_key).decrypt(ciphertext, binding, nonce)
         return nacl.bindings.sodium_unpad(padded, PADDING_BYTES)
@@ -104,12 +106,12 @@ def check_form(credential: JsonObject) -> None:
     """
     encryption = credential.get("encryption")
     if not isinstance(encryption, dict) or not any(name in encryption for name in _OWN_FIELDS):
-        raise UnknownSealing(f"the credential {_name(credential)} was not sealed by this program")
+        raise UnknownSealing(f"the credential {_name(credential)} was not sealed by Lifeboat")
     for name, value in (("algorithm", ALGORITHM), ("kdf", KDF), ("padding", PADDING)):
         if encryption.get(name) != value:
             raise UnknownSealing.ALGORITHM_REFUSED(
-                f"the credential {_name(credential)} names {_shown(encryption.get(name))} as its {name}; "
-                f"only {value} is used here"
+                f"the credential {_name(credential)} states {_shown(encryption.get(name))} as its "
+                f"{name}, but Lifeboat uses only {value}"
             )
 
 
@@ -160,7 +162,7 @@ def _binding_of(credential: JsonObject) -> bytes:
     names = ("agent_id", "id", "service", "credential_type")
     fields = [*(credential.get(name) for name in names), credential["encryption"].get("key_id")]
     if not all(isinstance(field, str) for field in fields):
-        raise UnsealError.WRONG_BINDING(f"the credential {_name(credential)} lacks a field it was sealed with")
+        raise UnsealError.WRONG_BINDING(f"the credential {_name(credential)} lacks a field with which it was sealed")
     return _binding(*fields)
 
 

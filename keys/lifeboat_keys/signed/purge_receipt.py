@@ -134,15 +134,15 @@ def decode_purge_receipt(document: Any) -> PurgeReceipt:
         _check_audit(made.audit)
         _check_fields(document, made.to_json())
         if type(document["version"]) is not int or not ids.is_uuid(made.id):
-            raise ValueError("the version or the id of the receipt is unknown")
+            raise ValueError("the version or the id of the receipt is invalid")
         for moment in (made.changed_at, *(each.since for each in made.vaults)):
             times.parse_time(moment)
         for until in (each.applies_at for each in made.vaults):
             times.parse_time(until or made.changed_at)
     except KeyError as error:
-        raise ReceiptInvalid(f"the receipt is not well formed: {error} is missing") from None
+        raise ReceiptInvalid(f"the format of the receipt is invalid: {error} is missing") from None
     except (TypeError, ValueError) as error:
-        raise ReceiptInvalid(f"the receipt is not well formed: {error}") from None
+        raise ReceiptInvalid(f"the format of the receipt is invalid: {error}") from None
     return made
 
 

@@ -161,13 +161,13 @@ def verify_vault_receipt(
     an endpoint other than the remembered one.
     """
     if receipt.signature is None:
-        raise SignatureError(f"the receipt of {receipt.name} is not signed")
+        raise SignatureError(f"the receipt from {receipt.name} is not signed")
     pinned = endpoints.get(receipt.vault_id)
     if receipt.signer == ENDPOINT:
         check_endpoint(receipt.signature, _CONTEXT, receipt.statement(), pinned)
         return ReceiptVerdict.UNKNOWN_SIGNER if pinned is None else ReceiptVerdict.PINNED
     if pinned is not None:
-        raise SignatureError(f"{receipt.name} signs its own receipts and did not sign this one")
+        raise SignatureError(f"{receipt.name} signs its own receipts, but did not sign this receipt")
     return _check_device(receipt.signature, _CONTEXT, receipt.statement(), trusted)
 
 
@@ -187,7 +187,7 @@ def _check_device(signature: Any, context: str, statement: JsonObject, trusted: 
     """Check the signature of a receipt. It must have exactly the known fields, so that nothing can be added
     unnoticed."""
     if not _is_testimony(signature):
-        raise SignatureError("the signature is not well formed: its fields are not those of a device's signature")
+        raise SignatureError("the format of the signature is invalid: its fields are not those of a device's signature")
     device_key.check_testimony(signature, context, statement, trusted)
     return ReceiptVerdict.UNKNOWN_SIGNER if trusted is None else ReceiptVerdict.SIGNED
 
@@ -209,8 +209,8 @@ def decode_vault_receipt(document: Any) -> VaultReceipt:
         made = msgspec.convert(document, VaultReceipt)
         times.parse_time(made.completed_at)
     except ValueError as error:  # a ValidationError is one
-        raise ReceiptInvalid(f"the receipt of a vault is not well formed: {error}") from None
+        raise ReceiptInvalid(f"the format of a vault's receipt is invalid: {error}") from None
     # Writing it again shows missing and unknown fields. True equals 1, so the version's type is checked as well.
     if made.to_json() != document or type(document["version"]) is not int:
-        raise ReceiptInvalid("the receipt of a vault is not well formed: its fields or its version are unknown")
+        raise ReceiptInvalid("the format of a vault's receipt is invalid: its fields or its version are unknown")
     return made

@@ -39,19 +39,24 @@ class CommandStore:
         try:
             return self._printed(shlex.split(self._around.key_command()))
         except ValueError as error:  # its text mentions a quotation mark and repeats none of the setting
-            raise NoKey.COMMAND_FAILED(f"key_command cannot be split into words: {error}", fix=_SET) from None
+            raise NoKey.COMMAND_FAILED(
+                f"the command in key_command cannot be split into words: {error}", fix=_SET
+            ) from None
 
     def read(self, key_id: str) -> UserKey:
         key = self.find()
         if key is None or key.key_id != key_id:
             found = "no key" if key is None else f"the key {key.key_id}"
-            raise OtherKey(f"key_command prints {found}, this home has {key_id}")
+            raise OtherKey(f"key_command prints {found}, but this home has the key {key_id}")
         return key
 
     def keep(self, key: UserKey) -> None:
         present = self.find()
         if present is None or present.key_id != key.key_id:
-            raise KeysError.STORE_READ_ONLY("key_command prints another key; change its source yourself")
+            raise KeysError.STORE_READ_ONLY(
+                "key_command prints another key, which Lifeboat cannot replace; change the source of "
+                "key_command yourself"
+            )
 
     def _printed(self, command: list[str]) -> UserKey:
         own = (PASSPHRASE, PASSPHRASE_FILE)
@@ -60,9 +65,9 @@ class CommandStore:
         if ran.exit_status is None:
             raise NoKey.COMMAND_FAILED(f"key_command {ran.problem}")
         if ran.exit_status != 0:
-            said = f"and printed {len(ran.errors)} bytes of errors, which are not repeated here"
-            raise NoKey.COMMAND_FAILED(f"key_command ended with status {ran.exit_status} {said}")
+            said = f"and printed {len(ran.errors)} bytes of error output, which Lifeboat does not show"
+            raise NoKey.COMMAND_FAILED(f"key_command ended with exit status {ran.exit_status} {said}")
         try:
             return key_from(ran.output, "the output of key_command")
         except (BadWords, KeyDamaged) as error:
-            raise NoKey.COMMAND_FAILED(f"key_command printed no key: {error.message}") from None
+            raise NoKey.COMMAND_FAILED(f"key_command did not print a key: {error.message}") from None

@@ -36,7 +36,7 @@ class FileStore:
         if key is None:
             raise NoKey(f"{self._files.folder / USER_KEY} does not exist", fix="lifeboat keys recover")
         if key.key_id != key_id:
-            raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {key_id}")
+            raise OtherKey(f"{USER_KEY} contains the key {key.key_id}, but this home has the key {key_id}")
         return key
 
     def keep(self, key: UserKey) -> None:

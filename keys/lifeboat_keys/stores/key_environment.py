@@ -72,11 +72,11 @@ def is_in_temporary_folder(folder: Path) -> bool:
 def _passphrase_of(path: Path, files: FileOperations) -> str:
     data = read_private(files, path)
     if data is None:
-        raise KeysError.NO_PASSPHRASE(f"{path}, the file in {PASSPHRASE_FILE}, does not exist")
+        raise KeysError.NO_PASSPHRASE(f"the file {path}, given in {PASSPHRASE_FILE}, does not exist")
     try:
         passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors write a byte order mark
     except UnicodeDecodeError:
-        raise KeysError(f"{path} is not a text file in UTF-8") from None
+        raise KeysError(f"the file {path} is not text in UTF-8") from None
     if not passphrase:
-        raise KeysError.NO_PASSPHRASE(f"{path}, the file in {PASSPHRASE_FILE}, is empty")
+        raise KeysError.NO_PASSPHRASE(f"the file {path}, given in {PASSPHRASE_FILE}, is empty")
     return passphrase

@@ -16,8 +16,8 @@ from lifeboat_keys.stores.key_environment import KEY_FILE
 from lifeboat_keys.stores.key_texts import key_from
 from lifeboat_keys.stores.store_kinds import StoreKind
 
-_AGAIN = "run the same command again; it uses the existing key"
-_UNSET = f"set {KEY_FILE} to the file with your key"
+_AGAIN = "run the same command again; it will use the existing key"
+_UNSET = f"set {KEY_FILE} to the path of the file with your key"
 
 
 class KeyFileStore:
@@ -31,7 +31,7 @@ class KeyFileStore:
         self._files = files
 
     def problem(self) -> LifeboatError | None:
-        return None if self._path else NoKey(f"{KEY_FILE} is not set", fix=_UNSET)
+        return None if self._path else NoKey(f"the variable {KEY_FILE} is not set", fix=_UNSET)
 
     def find(self) -> UserKey | None:
         path = self._named()
@@ -41,9 +41,9 @@ class KeyFileStore:
     def read(self, key_id: str) -> UserKey:
         key = self.find()
         if key is None:
-            raise NoKey(f"{self._path}, the file in {KEY_FILE}, does not exist", fix=_UNSET)
+            raise NoKey(f"the file {self._path}, given in {KEY_FILE}, does not exist", fix=_UNSET)
         if key.key_id != key_id:
-            raise OtherKey(f"{self._path} holds the key {key.key_id}, this home has {key_id}")
+            raise OtherKey(f"{self._path} contains the key {key.key_id}, but this home has the key {key_id}")
         return key
 
     def keep(self, key: UserKey) -> None:
@@ -51,7 +51,7 @@ class KeyFileStore:
         if present is None:
             self._write(self._named(), key)
         elif present.key_id != key.key_id:
-            message = f"{self._path} holds the key {present.key_id}, and a key file holds one key only"
+            message = f"{self._path} contains the key {present.key_id}, and a key file can contain only one key"
             raise KeysError.EXISTS(message, fix="lifeboat keys init --store passphrase")
 
     def _write(self, path: Path, key: UserKey) -> None:
@@ -70,9 +70,9 @@ class KeyFileStore:
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         written = self.find()
         if written is None or written.key_id != key.key_id:
-            raise KeyDamaged(f"{path} differs from what was written when it is read back")
+            raise KeyDamaged(f"{path} was written, but contains something else when read again")
 
     def _named(self) -> Path:
         if self._path is None:
-            raise NoKey(f"{KEY_FILE} is not set", fix=_UNSET)
+            raise NoKey(f"the variable {KEY_FILE} is not set", fix=_UNSET)
         return self._path

@@ -62,9 +62,9 @@ def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, second
     Raises KeysError.CANNOT_HOLD, KeysError.UNSAFE, KeysError.
     """
     if os.name != "posix":
-        raise KeysError.CANNOT_HOLD("this system has no private sockets")
+        raise KeysError.CANNOT_HOLD("this operating system has no private sockets")
     if around.home_id is None:
-        raise KeysError.CANNOT_HOLD("only the key of a home with an id can be kept unlocked")
+        raise KeysError.CANNOT_HOLD("only a home with an id can keep its key unlocked")
     end_holder(around)
     path = socket_path(around)
     for folder in _own_folders(path):
@@ -101,7 +101,9 @@ def _make_private(folder: Path) -> None:
     except OSError as error:
         raise KeysError(f"{folder} could not be created: {error.strerror or error}") from None
     if not _is_private(folder):
-        raise KeysError.UNSAFE(f"{folder} is not a private directory of yours", fix=_how_to_have_one(folder))
+        raise KeysError.UNSAFE(
+            f"{folder} is not a directory that only your user can access", fix=_how_to_have_one(folder)
+        )
 
 
 def _how_to_have_one(folder: Path) -> str:
@@ -109,7 +111,7 @@ def _how_to_have_one(folder: Path) -> str:
     found = folder.lstat()
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
         return f"chmod 700 {folder}"
-    return "set XDG_RUNTIME_DIR to a private directory of yours"
+    return "set XDG_RUNTIME_DIR to a directory that only your user can access"
 
 
 def _is_private(folder: Path) -> bool:
@@ -151,7 +153,7 @@ def read_line(connection: socket.socket, seconds: float) -> bytes:
         if not piece:
             break
         if len(data) > ANSWER_BYTES:
-            raise ValueError("too long a line")
+            raise ValueError("the line is too long")
     return data
 
 
@@ -163,5 +165,5 @@ def _start(request: JsonObject, around: KeyEnvironment) -> None:
     )
     if ran.exit_status != 0:
         raise KeysError.CANNOT_HOLD(
-            f"the process that holds the key {ran.problem or f'ended with status {ran.exit_status}'}"
+            f"the process that keeps the key unlocked {ran.problem or f'ended with status {ran.exit_status}'}"
         )

@@ -17,7 +17,7 @@ def key_from(text: bytes, source: str) -> UserKey:
     try:
         return UserKey.from_words(text.decode())
     except UnicodeDecodeError:
-        raise KeyDamaged(f"{source} is neither words nor a key document") from None
+        raise KeyDamaged(f"{source} contains neither recovery words nor a key document") from None
 
 
 def _of_document(text: bytes, source: str) -> UserKey:
@@ -26,5 +26,5 @@ def _of_document(text: bytes, source: str) -> UserKey:
     except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise KeyDamaged(f"{source} is not a key document")
+        raise KeyDamaged(f"{source} does not contain a key document")
     return key_file_documents.user_key(document, source)

@@ -66,10 +66,10 @@ class KeyringStore:
     def read(self, key_id: str) -> UserKey:
         secret = self._ask({"do": "read", **self._item(key_id)})["secret"]
         if secret is None:
-            raise NoKey(f"the OS keyring has no key {key_id} for this home", fix="lifeboat keys recover")
+            raise NoKey(f"the OS keyring does not contain the key {key_id} of this home", fix="lifeboat keys recover")
         key = _key(secret)
         if key.key_id != key_id:
-            raise OtherKey(f"the OS keyring has the key {key.key_id}, this home uses {key_id}")
+            raise OtherKey(f"the OS keyring contains the key {key.key_id}, but this home uses the key {key_id}")
         return key
 
     def keep(self, key: UserKey) -> None:
@@ -77,16 +77,19 @@ class KeyringStore:
         if answer["secret"] == to_base64(key.secret):
             return
         if not answer["kept"]:
-            message = f"the OS keyring has another value under the name of the key {key.key_id}; it was not replaced"
+            message = (
+                "the OS keyring already contains another value under the name of the key "
+                f"{key.key_id}; Lifeboat did not replace that value"
+            )
             raise KeysError.EXISTS(message, fix="lifeboat keys recover --store passphrase")
         if answer["secret"] is None:
-            raise NoKey.KEYRING_AWAY("the OS keyring accepted the key but did not store it")
+            raise NoKey.KEYRING_AWAY("the OS keyring accepted the key, but did not store it")
         found = _key(answer["secret"]).key_id
-        raise OtherKey(f"the OS keyring returned the key {found} after the key {key.key_id} was stored")
+        raise OtherKey(f"after the key {key.key_id} was stored, the OS keyring returned the key {found}")
 
     def _item(self, key_id: str) -> JsonObject:
         if self._around.home_id is None:
-            raise NoKey.KEYRING_AWAY("only the key of a home with an id can be in the OS keyring")
+            raise NoKey.KEYRING_AWAY("the OS keyring can store only the key of a home with an id")
         return {"service": SERVICE, "user": f"{self._around.home_id}/{key_id}"}
 
     def _ask(self, request: JsonObject) -> JsonObject:
@@ -99,21 +102,21 @@ class KeyringStore:
             folder=_NEUTRAL_FOLDER,
         )
         if ran.timed_out:
-            raise NoKey.KEYRING_SLOW(f"there was no answer for {seconds:.0f} seconds")
+            raise NoKey.KEYRING_SLOW(f"the OS keyring did not answer for {seconds:.0f} seconds")
         answer = _answer(ran)
         if answer.get("error") == "locked":
             raise self._locked()
         if "error" in answer:
-            raise NoKey.KEYRING_AWAY(f"this session has no usable keyring ({answer.get('detail')})")
+            raise NoKey.KEYRING_AWAY(f"this session has no usable OS keyring ({answer.get('detail')})")
         self.backend = str(answer["backend"])
         return answer
 
     def _locked(self) -> KeyringLocked:
         if self._may_ask:
             return KeyringLocked(
-                "the keyring could not be unlocked on this machine", fix="lifeboat keys recover --store passphrase"
+                "the OS keyring could not be unlocked on this machine", fix="lifeboat keys recover --store passphrase"
             )
-        return KeyringLocked("unlock it first")
+        return KeyringLocked("unlock the OS keyring first")
 
 
 def session_environment(around: KeyEnvironment) -> dict[str, str]:
@@ -142,7 +145,7 @@ def _answer(ran: child_processes.ChildResult) -> JsonObject:
         answer = None
     if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
         how = ran.problem or f"status {ran.exit_status}"
-        raise NoKey.KEYRING_AWAY(f"the keyring process ended without an answer ({how})")
+        raise NoKey.KEYRING_AWAY(f"the process that reads the OS keyring ended without an answer ({how})")
     return answer
 
 

@@ -21,7 +21,7 @@ from lifeboat_keys.stores import passphrase_wrapping
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.store_kinds import StoreKind
 
-_NONE = "no passphrase was typed, and the environment has none"
+_NONE = "no passphrase was typed, and no environment variable provides one"
 
 
 class PassphraseStore:
@@ -73,11 +73,11 @@ class PassphraseStore:
 
 def _checked(key: UserKey, key_id: str) -> UserKey:
     if key.key_id != key_id:
-        raise OtherKey(f"the wrapped file holds the key {key.key_id}, this home has {key_id}")
+        raise OtherKey(f"the encrypted key file contains the key {key.key_id}, but this home has the key {key_id}")
     return key
 
 
 def _name(key_id: str) -> str:
     if not key_id.isalnum():
-        raise KeyDamaged("the id of a key is hexadecimal")
+        raise KeyDamaged("the id of a key must be hexadecimal")
     return f"wrapped/{key_id}.json"

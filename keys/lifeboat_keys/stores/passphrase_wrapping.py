@@ -81,11 +81,11 @@ def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
         derived = _derive(passphrase, salt, operations, memory)
         key = UserKey(nacl.secret.Aead(derived).decrypt(sealed, json_codec.encode_canonical(header), nonce))
     except nacl.exceptions.CryptoError:
-        raise NoKey.WRONG_PASSPHRASE("the key is encrypted with another one") from None
+        raise NoKey.WRONG_PASSPHRASE("the key is encrypted with another passphrase") from None
     except ValueError:
-        raise WrappedChanged("the wrapped content is not a key") from None
+        raise WrappedChanged("the encrypted content is not a key") from None
     if key.key_id != document.get("key_id"):
-        raise WrappedChanged("the wrapped content is not the key whose id the file states")
+        raise WrappedChanged("the encrypted content is another key than the file states")
     return key
 
 
@@ -93,13 +93,13 @@ def _checked(document: JsonObject) -> tuple[int, int]:
     """Check everything that can be checked without the passphrase; return the work parameters."""
     form = tuple(document.get(name) for name in ("kind", "version", "kdf", "cipher"))
     if form != (KIND, VERSION, KDF, CIPHER):
-        raise UnknownWrapping(f"only version {VERSION} with {KDF} and {CIPHER} can be opened")
+        raise UnknownWrapping(f"Lifeboat can open only version {VERSION} with {KDF} and {CIPHER}")
     operations, memory = document.get("operations"), document.get("memory")
     if not _within(operations, MIN_OPERATIONS, MAX_OPERATIONS) or not _within(memory, MIN_MEMORY, MAX_MEMORY):
         raise KdfOutOfBounds(
-            f"deriving the key ({KDF}) takes {operations} operations on {memory} bytes; accepted are "
-            f"{MIN_OPERATIONS} to "
-            f"{MAX_OPERATIONS} operations on {MIN_MEMORY} to {MAX_MEMORY} bytes"
+            f"the key derivation ({KDF}) needs {operations} operations on {memory} bytes; "
+            f"Lifeboat accepts {MIN_OPERATIONS} to {MAX_OPERATIONS} operations on {MIN_MEMORY} to "
+            f"{MAX_MEMORY} bytes"
         )
     if not _is_whole(document):
         raise WrappedChanged("the digest in the file does not match the content")

@@ -85,7 +85,7 @@ class UserKeyStores:
         if key is None:
             if choice.store is StoreKind.KEY_FILE and not asked:
                 # A path that is mistyped must not become the place of a new key.
-                message = f"{self._around.key_file} does not exist; a key is created there only on request"
+                message = f"{self._around.key_file} does not exist, and Lifeboat creates a key there only on request"
                 raise NoKey(message, fix="lifeboat keys init --store key_file")
             key = UserKey.generate()
             store.keep(key)
@@ -107,7 +107,7 @@ class UserKeyStores:
         for each in (key, *(one for one in in_files.values() if one.key_id not in sealed)):
             store.keep(each)
             if store.read(each.key_id).key_id != each.key_id:
-                raise KeyDamaged(f"the store {kind} did not return the key {each.key_id}; the key was not moved")
+                raise KeyDamaged(f"the store {kind} returned another key than {each.key_id}, so the key was not moved")
         self._record(KeyStoreChoice(kind, chosen=True))
         self._file.remove(in_files)
         return list(in_files)

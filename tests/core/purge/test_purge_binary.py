@@ -127,7 +127,8 @@ def test_a_database_that_changed_and_may_hold_a_short_text_is_left_out_and_named
     found = run("status", "ada")["agents"][0]
     assert (found["over_limit"], found["limit_fix"]) == (1, "lifeboat purge ada --let-in")
     assert any(
-        "own.db is not captured: a purge cut text from it, it changed since" in reason for reason in found["reasons"]
+        "own.db is not captured: a purge removed text from this file; the file has changed since" in reason
+        for reason in found["reasons"]
     )
     assert program.run_command(["status", "--check"]) == 1
 

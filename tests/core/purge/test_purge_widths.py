@@ -59,7 +59,7 @@ def test_innocent_lines_of_the_live_file_are_captured_after_a_purge_of_a_passage
     ada.capture()
     assert notes(ada)[-1] == f"{MEMORY}\nLater.\n".replace(PIN, "")
     reasons = run("status")["agents"][0]["reasons"]
-    assert any("MEMORY.md; it is left out of captures" in each for each in reasons)
+    assert any("MEMORY.md; captures leave this text out" in each for each in reasons)
 
 
 def test_the_preview_says_how_much_else_goes_and_shows_no_text_in_a_pipe(

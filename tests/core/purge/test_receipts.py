@@ -231,7 +231,7 @@ def test_a_receipt_holds_in_the_home_that_made_it(ada: Purged) -> None:
 def test_without_a_home_it_was_made_by_somebody_whose_key_is_not_known(ada: Purged) -> None:
     found = receipt_signing.verify_receipt(None, ada.document())
     assert not receipt_signing.has_wrong_finding(found) and not any(each.level is ReceiptLevel.HOLDS for each in found)
-    assert "a key that is unknown" in found[0].message
+    assert "a key that this home does not know" in found[0].message
 
 
 def test_in_another_home_of_the_same_user_the_keys_are_known_and_the_vault_is_not_there(
@@ -247,7 +247,7 @@ def test_in_another_home_of_the_same_user_the_keys_are_known_and_the_vault_is_no
 def test_a_home_of_another_user_refuses_it(ada: Purged, tmp_path: Path) -> None:
     stranger = Purged(tmp_path / "stranger")
     assert any(
-        "another user" in each or "signed under the key" in each for each in wrong(stranger.context, ada.document())
+        "another user" in each or "signed with the key" in each for each in wrong(stranger.context, ada.document())
     )
 
 
@@ -384,7 +384,7 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
     [
         (lambda document: document["vaults"][1].update(receipt=None), "no receipt"),
         (lambda document: document["vaults"][1].update(state="pending"), "is not done"),
-        (lambda document: document["vaults"][2].update(applies_at=None), "no end time"),
+        (lambda document: document["vaults"][2].update(applies_at=None), "does not state until when"),
         (lambda document: document["vaults"].append(document["vaults"][2]), "a vault twice"),
         (lambda document: document["here"]["searched"].update(hits=2), "still found"),
         (lambda document: document["audit"].update(purge_id=document["audit"]["agent_id"]), "another purge"),
@@ -456,7 +456,7 @@ def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
 
 def test_a_redaction_that_is_gone_from_the_list_is_caught(ada: Purged) -> None:
     _in_vault(ada, "DELETE FROM redaction")
-    assert any("does not record this one" in each for each in wrong(ada.context, ada.document()))
+    assert any("does not record this purge as done" in each for each in wrong(ada.context, ada.document()))
 
 
 def test_what_came_back_into_the_vault_is_caught(ada: Purged) -> None:

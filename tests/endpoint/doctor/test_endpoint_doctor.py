@@ -175,7 +175,7 @@ def test_who_serves_leaves_connections_for_the_doctor(shared: Endpoint, database
         found = wrong(shared)["database"]
         assert [result for result in found if result.endswith("connections are in use")]
         (said,) = (result for result in found if result.startswith(f"{API} has"))
-        assert said.endswith("connections that it may use: servers refuse requests as busy")
+        assert said.endswith("connections, so servers refuse requests as busy")
     finally:
         for each in taken:
             each.close()
@@ -283,7 +283,7 @@ def test_a_role_that_is_a_member_of_another_is_found(shared: Endpoint, database:
 def test_a_role_above_row_level_security_is_found(shared: Endpoint, database: SharedDatabase, role: str) -> None:
     database.execute(f"alter role {role} bypassrls")
     try:
-        assert only(shared, "isolation") == f"the role {role} bypasses row-level security: it sees all tenants"
+        assert only(shared, "isolation") == f"the role {role} bypasses row-level security, so it sees all tenants"
     finally:
         database.execute(f"alter role {role} nobypassrls")
 
@@ -327,20 +327,20 @@ def test_a_purge_that_waits_is_worse_than_other_work_that_does(
     (found,) = [
         one.finding for one in examined(shared) if one.check == "work" and one.finding.level is not DoctorLevel.OK
     ]
-    assert (found.level, found.result) == (level, f"a due job has waited for 90 minutes ({kind})")
+    assert (found.level, found.result) == (level, f"a due job of the kind {kind} has waited for 90 minutes")
 
 
 def test_what_was_not_read_back_for_long_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
     home, office = shared.add_tenant("home"), shared.add_tenant("office")
     for kind, tenant, days in (("verify", home.id, 13), ("verify", office.id, 15), ("sweep", "", 0)):
         database.execute(f"{_ENDED} values ('{kind}', '{tenant}', now() - interval '{days} days')")
-    assert only(shared, "work") == "the data of 1 of 2 tenants was not verified for 336 hours"
+    assert only(shared, "work") == "the data of 1 of 2 tenants has not been verified for 336 hours"
 
 
 def test_the_clock_of_the_database_is_compared(shared: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = shared.clock.now() + timedelta(minutes=20)
     monkeypatch.setattr(SystemClock, "now", lambda clock: ahead)
-    assert "that of the database" in only(shared, "clock")
+    assert "the clock of the database" in only(shared, "clock")
 
 
 def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(

@@ -119,21 +119,21 @@ ASKING: dict[str, Callable[[Pools], None]] = {
 def test_it_is_refused_and_named(between: Pooler, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 1.0)
     pools = Pools(between.at(), connections=2)
-    with closing(pools), pytest.raises(errors.EndpointSettings, match="leads to a pooler") as caught:
+    with closing(pools), pytest.raises(errors.EndpointSettings, match="leads to a connection pooler") as caught:
         ASKING[what](pools)
     assert "PostgreSQL itself" in (caught.value.fix or "")
     assert PASSWORD not in f"{caught.value.message} {caught.value.fix}"
 
 
 def test_tables_are_not_made_through_it(between: Pooler, database: SharedDatabase) -> None:
-    with pytest.raises(errors.EndpointSettings, match="leads to a pooler"):
+    with pytest.raises(errors.EndpointSettings, match="leads to a connection pooler"):
         postgres_schema.prepare_schema(between.at(OWNER), api_role=API, worker_role=WORKER)
 
 
 def test_one_among_several_servers_is_refused_too(between: Pooler, database: SharedDatabase) -> None:
     hosts = f"/nonexistent,{between.folder}"
     passfile = database.server.folder / "passfile"
-    with pytest.raises(errors.EndpointSettings, match="leads to a pooler"):
+    with pytest.raises(errors.EndpointSettings, match="leads to a connection pooler"):
         connection_pools.open_connection(
             Database(f"postgresql:///{database.name}?host={hosts}&passfile={passfile}", API)
         )

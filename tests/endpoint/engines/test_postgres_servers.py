@@ -117,7 +117,9 @@ def test_a_former_primary_that_comes_back_gets_nothing(
     with pair.pools() as fresh:
         assert timeline_of(fresh) == 2
     told = [each.getMessage() for each in caplog.records if each.name == "lifeboat.endpoint"]
-    assert told[0].startswith(f"skipped: the database at {pair.first.folder} has timeline 1, and one with 2 ")
+    assert told[0].startswith(
+        f"skipped: the database at {pair.first.folder} has the old timeline 1; a server with timeline 2 "
+    )
     assert len(told) == 2, "each process says so once"
 
 
@@ -150,7 +152,7 @@ def test_a_former_primary_alone_is_refused_by_who_saw_the_other_one(
         assert timeline_of(pools) == 2
         pair.second.stop("fast")
         for check in (pools.check, lambda: postgres_schema.check_schema(pools)):
-            with pytest.raises(errors.ServerReplaced, match="timeline 1, and one with 2") as caught:
+            with pytest.raises(errors.ServerReplaced, match="timeline 1; a server with timeline 2") as caught:
                 check()
             assert caught.value.retryable and "pg_rewind" in (caught.value.fix or "")
         assert "server_replaced" in heard.errors

@@ -128,14 +128,14 @@ def test_what_somebody_else_has_under_these_names_stays(empty: SharedDatabase, f
 
 def test_a_server_that_is_too_old_is_named(empty: SharedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_schema, "OLDEST", 99)
-    with pytest.raises(errors.EndpointSettings, match="99 is the oldest"):
+    with pytest.raises(errors.EndpointSettings, match="at least version 99 is needed"):
         prepare(empty)
     assert empty.execute("select 1 from pg_namespace where nspname like 'lifeboat%'") == []
 
 
 def test_an_owner_who_may_make_nothing_is_told_who_gives_the_right(empty: SharedDatabase) -> None:
     empty.execute(f'revoke create on database "{empty.name}" from {OWNER}')
-    with pytest.raises(errors.EndpointSettings, match="may not make the tables") as caught:
+    with pytest.raises(errors.EndpointSettings, match="has no permission to create the tables") as caught:
         prepare(empty)
     assert "--print-roles" in str(caught.value.fix)
 

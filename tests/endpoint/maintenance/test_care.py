@@ -106,7 +106,7 @@ def test_above_the_size_cap_history_goes_sooner_and_the_head_never(
             care = look_after(other, tenant).agents[AGENT]
         kept = numbers(other, tenant)
     assert kept[-1] == 20 and len(kept) < 5
-    assert care.steps == ["it is still above the size cap: the remaining sequences must be kept"]
+    assert care.steps == ["the agent is still above the size cap, because the remaining sequences must be kept"]
 
 
 def test_the_cap_of_a_tenant_takes_from_its_largest_agent(endpoint: Endpoint, tenant: Tenant) -> None:

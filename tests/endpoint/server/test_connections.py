@@ -109,7 +109,7 @@ def test_a_client_that_takes_no_last_bytes_is_cut_off() -> None:
 
 @pytest.mark.parametrize("text", ["proxy.example.com", "10.0.0.0/99", "", "10.0.0.1/8"])
 def test_a_proxy_is_named_by_its_address(text: str) -> None:
-    with pytest.raises(CannotServe, match="neither an address nor a network"):
+    with pytest.raises(CannotServe, match="neither an IP address nor a network"):
         parse_proxies((text,))
 
 

@@ -35,7 +35,10 @@ def test_it_says_that_it_is_not_ready_and_answers_on_until_a_second_signal(tmp_p
             assert answer.json()["detail"] == "not ready: draining"
             assert answer.headers["connection"] == "close"
             assert [client.get(path).status_code for path in ("/livez", "/token", "/agents")] == [200, 200, 200]
-        assert "draining: reporting `not ready` for 3000 seconds" in running.log and "drained: " not in running.log
+        assert (
+            "draining: the server reports `not ready` for 3000 seconds" in running.log
+            and "drained: " not in running.log
+        )
         assert running.stop() == 0
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{running.url}/livez", timeout=patience())
@@ -54,7 +57,7 @@ def test_a_request_that_began_in_the_drain_is_answered_after_it(tmp_path: Path) 
             connection.sendall(body[10:])
             assert connection.recv(100).startswith(b"HTTP/1.1 201")
         assert running.wait() == 0
-        assert "draining: reporting `not ready` for 1 seconds" in running.log and "drained: " in running.log
+        assert "draining: the server reports `not ready` for 1 seconds" in running.log and "drained: " in running.log
 
 
 def test_a_connection_that_nobody_uses_keeps_no_server_from_its_end(tmp_path: Path) -> None:

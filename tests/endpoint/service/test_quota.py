@@ -57,7 +57,9 @@ def test_two_threads_do_not_take_the_same_room() -> None:
 
 
 def test_who_is_refused_learns_what_is_kept_what_may_be_and_what_this_needs() -> None:
-    with pytest.raises(RemoteFull, match=r"305\.4 KB of 2\.0 MB are in use, and this request needs 2\.9 MB") as found:
+    with pytest.raises(
+        RemoteFull, match=r"305\.4 KB of the quota of 2\.0 MB are in use, and this request needs 2\.9 MB"
+    ) as found:
         quota_of(Kept(312_759), 2 << 20).check(3_000_000)
     assert found.value.fix == "free space at the remote, or ask its operator for a larger quota"
 

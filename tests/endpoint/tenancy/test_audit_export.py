@@ -81,22 +81,34 @@ def changed(line: bytes, **members: Any) -> bytes:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda lines: [*lines[:2], *lines[3:]], "row 3 is missing"),
-        (lambda lines: [*lines[:4], lines[5]], "row 5 is missing"),
+        (lambda lines: [*lines[:2], *lines[3:]], "row 3 of the audit export is missing"),
+        (lambda lines: [*lines[:4], lines[5]], "row 5 of the audit export is missing"),
         (
             lambda lines: [lines[0], changed(lines[1], subject="somebody"), *lines[2:]],
-            "row 2 does not match its hash",
+            "row 2 of the audit export does not match its hash",
         ),
-        (lambda lines: [lines[0], changed(lines[1], tenant="x"), *lines[2:]], "row 2 does not match its hash"),
-        (lambda lines: [*lines[:3], lines[1], *lines[3:]], "row 2 comes after row 3"),
-        (lambda lines: lines[:-1], "the final line is missing: the file was cut off, or is being written"),
+        (
+            lambda lines: [lines[0], changed(lines[1], tenant="x"), *lines[2:]],
+            "row 2 of the audit export does not match its hash",
+        ),
+        (lambda lines: [*lines[:3], lines[1], *lines[3:]], "row 2 of the audit export comes after row 3"),
+        (
+            lambda lines: lines[:-1],
+            "the final line of the export is missing: the file was truncated, or another process is still writing it",
+        ),
         (
             lambda lines: [*lines[:-1], changed(lines[-1], hash="00" * 32)],
-            "the final line for row 5 does not match the rows before",
+            "the final line for row 5 does not match the rows before it",
         ),
-        (lambda lines: [*lines[:-1], lines[-1][:-1]], "line 6 is not a valid line of an export"),
-        (lambda lines: [lines[0], b'"text"\n', *lines[1:]], "line 2 is not a valid line of an export"),
-        (lambda lines: [lines[0], b"[" * 5000 + b"\n", *lines[1:]], "line 2 is not a valid line of an export"),
+        (lambda lines: [*lines[:-1], lines[-1][:-1]], "line 6 of the file is not a valid line of an audit export"),
+        (
+            lambda lines: [lines[0], b'"text"\n', *lines[1:]],
+            "line 2 of the file is not a valid line of an audit export",
+        ),
+        (
+            lambda lines: [lines[0], b"[" * 5000 + b"\n", *lines[1:]],
+            "line 2 of the file is not a valid line of an audit export",
+        ),
     ],
 )
 def test_what_was_changed_in_an_export_is_found(busy: Control, spoil: Any, said: str) -> None:
@@ -110,7 +122,7 @@ def test_a_row_that_was_written_anew_with_its_hash_does_not_follow(busy: Control
     forged = AuditRow(3, line.row.time, "tenant.add", "somebody else", {}, b"")
     digest = audit_export.audit_chain.row_hash(line.previous, forged)
     lines[2] = changed(lines[2], subject="somebody else", tenant=None, details={}, hash=digest.hex())
-    assert problems(lines) == ["row 4 does not continue the hash chain"]
+    assert problems(lines) == ["row 4 of the audit export does not continue the hash chain"]
 
 
 def test_of_one_tenant_rows_are_whole_and_none_is_missed(busy: Control) -> None:
@@ -119,7 +131,9 @@ def test_of_one_tenant_rows_are_whole_and_none_is_missed(busy: Control) -> None:
     assert [one["subject"] for one in documents(found)[:-1]] == [tenant]
     assert documents(found)[-1] == {**documents(exported(busy))[-1], "rows": 1, "tenant": tenant}
     assert audit_export.check_audit_export(found).is_whole
-    assert problems([changed(found[0], kind="other"), found[1]]) == ["row 3 does not match its hash"]
+    assert problems([changed(found[0], kind="other"), found[1]]) == [
+        "row 3 of the audit export does not match its hash"
+    ]
 
 
 def test_of_one_tenant_a_row_that_is_missing_is_found_by_their_number(busy: Control) -> None:
@@ -149,7 +163,7 @@ def test_an_export_of_a_broken_chain_shows_that_it_is_broken(busy: Control, tmp_
     with contextlib.closing(sqlite3.connect(tmp_path / "control.db")) as other:
         other.execute("delete from audit where number = 3")
         other.commit()
-    assert "row 3 is missing" in problems(exported(busy))
+    assert "row 3 of the audit export is missing" in problems(exported(busy))
 
 
 def test_a_moment_is_a_place_in_the_audit(busy: Control, clock: RunningClock) -> None:

@@ -282,7 +282,7 @@ def test_a_job_that_ends_its_workers_is_given_up_too(queue: EndpointQueue, serve
         taken(queue)
         server.pass_time(LONG)
     assert take(queue) is None
-    assert only(queue.dead()).error == "its worker ended unexpectedly"
+    assert only(queue.dead()).error == "the worker of the job ended unexpectedly"
 
 
 def test_what_was_given_up_is_forgotten_when_the_same_succeeds(queue: EndpointQueue, server: QueueServer) -> None:

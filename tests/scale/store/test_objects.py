@@ -250,7 +250,7 @@ class Listing:
 def test_a_sweep_that_would_take_most_of_it_takes_nothing() -> None:
     """The database is another one, or row-level security shows nothing of it."""
     listing = Listing(2_500)
-    with pytest.raises(errors.VaultUnusable, match="2500 of 2500 objects are not in the database"):
+    with pytest.raises(errors.VaultUnusable, match="2500 of 2500 objects in the bucket are unknown to the database"):
         sweep_bucket(listing, lambda some: [], prefix="bodies", before=LATER)  # type: ignore[arg-type]
     assert listing.deleted == []
     done = sweep_bucket(listing, lambda some: [], prefix="bodies", before=LATER, even_most=True)  # type: ignore[arg-type]

@@ -48,7 +48,13 @@ class Watching:
     async def follow(self, folder: Path, **options: Any) -> None:
         """Follow ADA in a folder until it is watched and that was reported, and forget the signals."""
         self.begin(folder, **options)
-        await until_async(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(FENCE)))
+        await until_async(
+            lambda: (
+                self.coverage().reason != "Lifeboat is still setting up the watches"
+                and bool(self.of())
+                and bool(self.of(FENCE))
+            )
+        )
         self.told.clear()
 
     def begin(self, folder: Path, **options: Any) -> None:

@@ -106,7 +106,7 @@ PLAN = {
     "runtime": "openclaw",
     "signature": "signed",
     "files": {"created": 23, "overwritten": 0, "same": 0, "removed": 0, "skipped": 0},
-    "warnings": ["the newest that stick has is sequence 7"],
+    "warnings": ["the newest sequence at stick is sequence 7"],
     "credentials": [{"label": "openclaw.json: apiKey", "outcome": "injected", "reason": None}],
 }
 RESTORED = {

@@ -147,7 +147,7 @@ def record_purges(story: Story) -> None:
         story.record(*words, "--text-stdin", text=PURGED, as_words=words)
         story.record(*words, "--text-stdin", "--keep-print", text=PURGED)
         story.record("purge", agent_id, "--dry-run", "--all")
-    looking = {"text": "Destroying it in the histories", "done": 0, "total": 4}
+    looking = {"text": "Destroying the purged data in the histories", "done": 0, "total": 4}
     progress = [{**looking, "done": done, "rate": 2.0, "seconds_left": 2 - done / 2} for done in range(5)]
     for agent_id in ids:
         words = ("purge", agent_id, "--yes")
@@ -299,7 +299,7 @@ RESTORING = (
     {"text": "Restoring", "done": 0},
     *({"text": "Writing files", "done": done, "total": 19, "rate": 12.0, "seconds_left": (19 - done) / 12}
       for done in range(0, 20, 3)),
-    {"text": "Putting files in place", "done": 1, "total": 2, "rate": 4.0, "seconds_left": 0.25},
+    {"text": "Moving the restored files into place", "done": 1, "total": 2, "rate": 4.0, "seconds_left": 0.25},
 )  # fmt: skip
 """Progress of a restore."""
 

@@ -78,7 +78,9 @@ class PinnedAuthority:
         with contextlib.closing(session):
             reply = session.call("GET", http_certificates.PLACE, most=_LARGEST)
         if reply.status != 200:
-            raise NetworkUnreachable(f"the endpoint does not return the certificate of its authority ({reply.status})")
+            raise NetworkUnreachable(
+                f"the endpoint did not return the certificate of its certificate authority (HTTP status {reply.status})"
+            )
         pem = http_certificates.choose_pinned(reply.body, self._config.pin)
         remote_registry.save_authority(self._context, self._config.name, pem)
         return pem
@@ -216,14 +218,14 @@ class EndpointCalls:
             page = self.get(path, **asked)
             found = page.get(name) if isinstance(page, dict) else None
             if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-                raise RemoteDamaged("the response is not a page of a list")
+                raise RemoteDamaged("the response of the endpoint is not a valid page of a list")
             yield from found
             count += len(found)
             last, following = following, page.get("next")
             if following is None:
                 return
             if not found or count > MOST_ITEMS or not _leads_on(last, following):
-                raise RemoteDamaged("the response is a list without an end")
+                raise RemoteDamaged("the list in the response of the endpoint has no end")
 
     def close(self) -> None:
         if self._session is not None:

@@ -35,13 +35,13 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     400: (RemoteRefused, "the server does not understand the request"),
     401: (RemoteDenied, "the token is unknown, revoked or expired"),
     403: (RemoteDenied, "the token does not allow the request"),
-    404: (NotAnEndpoint, "the server has nothing at this address"),
+    404: (NotAnEndpoint, "the server has no endpoint at this address"),
     407: (RemoteUnreachable, "the proxy requires authentication"),
     408: (RemoteBusy, "the server timed out while it received the request"),
-    409: (StaleBase, "another sequence was written to the remote first"),
+    409: (StaleBase, "another machine wrote a sequence to the remote first"),
     410: (AgentErased, "the agent was purged at the remote"),
     411: (RemoteRefused, "the server does not understand the request"),
-    412: (StaleBase, "another sequence was written to the remote first"),
+    412: (StaleBase, "another machine wrote a sequence to the remote first"),
     413: (RemoteTooLarge, "the request is larger than the server accepts"),
     422: (RemoteRefused, "the server refused the data"),
     425: (RemoteBusy, "the server asks to retry later"),
@@ -99,14 +99,17 @@ def _by_status(status: int) -> tuple[type[RemoteError], str]:
     if 300 <= status < 400:
         return (
             RemoteRefused,
-            f"the server redirects to another address ({status}): add the remote with its present address",
+            (
+                f"the server redirects to another address (HTTP status {status}); add the remote "
+                "again with its current address"
+            ),
         )
     if status in _BY_STATUS:
         kind, words = _BY_STATUS[status]
         return kind, f"{words} ({status})"
     if status >= 500:
-        return RemoteUnreachable, f"the server failed while it answered ({status})"
-    return RemoteRefused, f"the server refused the request ({status})"
+        return RemoteUnreachable, f"the server failed to process the request (HTTP status {status})"
+    return RemoteRefused, f"the server refused the request (HTTP status {status})"
 
 
 def _document(reply: SessionReply) -> Mapping[str, Any]:

@@ -38,7 +38,7 @@ def fetch_object(calls: EndpointCalls, path: str, sha256: str) -> bytes:
     """Return the bytes of a large artifact. Raises UnknownAtRemote, RemoteDamaged (they are other bytes)."""
     data = calls.ask("GET", f"{path}/objects/{quote(sha256, safe='')}", headers={"Accept": FILE}).body
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise RemoteDamaged("a large file at the remote does not match its digest")
+        raise RemoteDamaged("the content of a large file at the remote does not match its digest")
     return data
 
 
@@ -53,7 +53,7 @@ def read_bodies(
     answer = calls.send("POST", f"{path}/read", asked, most=LARGEST_BODY + 2 * size)
     files, lines = (shapes.read_items(answer, name, _bytes) for name in ("entries", "records"))
     if len(files) != len(entries) or len(lines) != len(records):
-        raise RemoteDamaged("the endpoint answers for other items than requested")
+        raise RemoteDamaged("the endpoint returned other items than those requested")
     return files, lines
 
 
@@ -84,7 +84,7 @@ def _bytes(found: object) -> bytes | None:
     try:
         return None if found is None else base64.b64decode(str(found), validate=True)
     except (binascii.Error, ValueError):
-        raise RemoteDamaged("the response has invalid bytes") from None
+        raise RemoteDamaged("the response of the endpoint contains invalid base64 data") from None
 
 
 PART = 4 * 1024 * 1024
@@ -258,7 +258,7 @@ class EndpointRemote:
         answer = self._calls.send("POST", f"{_of(agent_id)}/redactions", document, query=query, token=owner)
         state = shapes.parse_redaction_state(answer)
         if state.id != document["id"]:
-            raise RemoteDamaged(f"the endpoint answers with the purge {state.id}")
+            raise RemoteDamaged(f"the endpoint answered about another purge ({state.id}) than the one that was sent")
         return state
 
     # Fetching ---------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class EndpointRemote:
         if number is None:
             head = self.agent(agent_id).head
             if head is None:
-                raise UnknownAtRemote("nothing of this agent has been sent")
+                raise UnknownAtRemote("this agent has not been sent to the remote yet")
             number = head.number
         file, reply = self._calls.fetch(f"{_of(agent_id)}/snapshot", query={"sequence": number})
         return RemoteBundle("snapshot", number, None, file, reply.size)
@@ -326,7 +326,7 @@ class EndpointRemote:
     def _refuse_too_large(self, size: int) -> None:
         largest = self._limit("bundle_bytes", size)
         if size > largest:
-            raise RemoteTooLarge(f"the endpoint accepts bundles of up to {largest} bytes, and this one has {size}")
+            raise RemoteTooLarge(f"the bundle has {size} bytes, but the endpoint accepts at most {largest} bytes")
 
 
 def _of(agent_id: str) -> str:

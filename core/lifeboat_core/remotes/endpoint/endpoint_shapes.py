@@ -39,7 +39,7 @@ def parse_document(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise RemoteDamaged("the server does not answer as an endpoint does") from None
+        raise RemoteDamaged("the server's answer is not that of a Lifeboat endpoint") from None
 
 
 def read_field(found: Any, name: str, kind: type[Kind]) -> Kind:
@@ -124,8 +124,8 @@ def _refuse_other_service(found: Any) -> None:
         return
     if any(isinstance(found.get(name), str) for name in _VERSIONS_OF_OTHERS):
         raise NotAnEndpoint(
-            "another ALF service answers there, which stores archives of another client and accepts no signed "
-            "sequences",
+            "a different ALF service answers at this address; it stores archives of another "
+            "client and does not accept signed sequences",
             fix="lifeboat setup --from-alf --hosted",
         )
 
@@ -141,7 +141,7 @@ def _signing_key(found: Any) -> str | None:
 
 def check_object(found: Any) -> JsonObject:
     if not isinstance(found, dict):
-        raise RemoteDamaged("the response is not a JSON object where one is required")
+        raise RemoteDamaged("the response of the endpoint must be a JSON object, but is not")
     return found
 
 
@@ -188,7 +188,7 @@ def check_agent_id(found: Any) -> str:
     """Return an agent's id if it can name files here."""
     value = read_field(found, "id", str)
     if not ids.is_uuid(value) or value != value.lower():
-        raise RemoteDamaged("the response has an invalid id of an agent")
+        raise RemoteDamaged("the response of the endpoint contains an invalid agent id")
     return value
 
 
@@ -227,4 +227,4 @@ def _digest(found: Any) -> bytes:
     try:
         return bytes.fromhex(read_optional(found, "digest", str, ""))
     except ValueError:
-        raise RemoteDamaged("the response has an invalid digest") from None
+        raise RemoteDamaged("the response of the endpoint contains an invalid digest") from None

@@ -70,7 +70,7 @@ def judge_redactions(
 ) -> ListedRedactions:
     """Judge the documents of a list. Raises AgentErased, RemoteDamaged."""
     if len(documents) > MOST_REDACTIONS:
-        raise RemoteDamaged(f"the remote lists {len(documents)} purges of one agent, more than the limit")
+        raise RemoteDamaged(f"the remote lists {len(documents)} purges of one agent; the limit is {MOST_REDACTIONS}")
     counting: dict[str, Redaction] = {}
     refused, leaves, stale = [], 0, set[str]()
     for document in documents:
@@ -85,7 +85,7 @@ def judge_redactions(
             stale.add(own.id)
         leaves += len(redaction.leaves)
         if leaves > MOST_LEAVES:
-            raise RemoteDamaged("the purges in the list cover more items than a history can have")
+            raise RemoteDamaged("the purges that the remote lists cover more items than a history can contain")
         counting.setdefault(redaction.id, redaction)
     for redaction in counting.values():
         if redaction.scope == WHOLE_AGENT:
@@ -118,14 +118,19 @@ def check_erasure(error: AgentErased, agent_id: str, trusted: TrustedKeys | None
         redaction = check_redaction(error.redaction or {}, agent_id, trusted)
     except (RedactionInvalid, SignatureError, KeysError) as reason:
         raise RemoteDamaged(
-            f"the remote states that the whole agent was purged, but no trusted key signed that: {reason.message}"
+            "the remote states that the whole agent was purged, but no trusted key has signed "
+            f"such a purge: {reason.message}"
         ) from None
     if redaction.scope != WHOLE_AGENT:
-        raise RemoteDamaged("the remote states that the whole agent was purged, but shows a purge of a part")
+        raise RemoteDamaged(
+            "the remote states that the whole agent was purged, but the purge that it returned covers only a part"
+        )
     return redaction
 
 
 def describe_erasure(redaction: Redaction) -> str:
     """Return for people what a purge of a whole agent means."""
     asked = f"{redaction.requested_by or 'an unknown user'} on {redaction.requested_at}"
-    return f"the whole agent was purged at the request of {asked}: the remote has nothing of it and accepts nothing"
+    return (
+        f"the whole agent was purged at the request of {asked}; the remote keeps no data of the agent and accepts none"
+    )

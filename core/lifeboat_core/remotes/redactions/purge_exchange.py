@@ -36,8 +36,8 @@ from lifeboat_vault.vault import Vault
 T = TypeVar("T")
 
 UNTRUSTED = (
-    "the remote purged it under a revoked key, so other machines learn of it only when its owner confirms it: "
-    "lifeboat receipts confirm"
+    "the remote applied a purge that was signed with a revoked key. Other machines learn of the "
+    "purge only when its owner confirms it: lifeboat receipts confirm"
 )
 PATIENCE = 30.0
 """Seconds to wait for the lock of an agent: a capture is over by then, a restore may take longer."""
@@ -282,7 +282,9 @@ class _RedactionTeller:
         if noted is None or redaction.id in self._owners:
             return True
         if noted.is_done and not is_listed:
-            self.doubts.append(f"the remote's list lacked the purge {redaction.id}, which was sent again")
+            self.doubts.append(
+                f"the remote's list did not contain the purge {redaction.id}, so Lifeboat sent the purge again"
+            )
             return True
         if noted.is_waiting or self._is_signed_anew(redaction):
             return True  # the owner of the data may have confirmed a waiting one at any time

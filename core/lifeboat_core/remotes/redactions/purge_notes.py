@@ -43,7 +43,9 @@ class PurgeNotes:
         """Note what the remote answered, and a `doubt` to be shown beside its proof. Raises RemoteDamaged when it
         answers about another purge, OSError, NoKey."""
         if state.id != redaction.id:
-            raise RemoteDamaged(f"the remote answers to the purge {redaction.id} with {state.id}")
+            raise RemoteDamaged(
+                f"the remote was asked about the purge {redaction.id}, but answered about the purge {state.id}"
+            )
         applies_at = _believable(state.applies_at, self._context.clock.now())
         if state.receipt is not None:
             message = _unsearched_words(unsearched) or doubt
@@ -55,7 +57,7 @@ class PurgeNotes:
                 redaction,
                 kind,
                 PENDING,
-                message="the remote accepted the purge and has not confirmed that it is complete",
+                message="the remote accepted the purge, but has not confirmed that it is complete",
             )
 
     def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:

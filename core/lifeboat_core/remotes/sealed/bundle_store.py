@@ -59,7 +59,8 @@ def check_bundle(bundle: RemoteBundle, agent_id: str) -> CheckedBundle:
         raise RemoteRefused(f"the bundle belongs to agent {sequence.agent_id}, not to this one")
     if (sequence.number, checked.on) != (bundle.number, bundle.base):
         raise RemoteRefused(
-            f"it leads from {checked.on} to {sequence.number}, not from {bundle.base} to {bundle.number}"
+            f"the bundle leads from sequence {checked.on} to {sequence.number}, but should lead "
+            f"from {bundle.base} to {bundle.number}"
         )
     return checked
 
@@ -128,7 +129,7 @@ class BundleStore:
         UnknownAtRemote, RemoteDamaged, NotForYourKey, and what the keys raise."""
         with self._files.read(agent_id, stored.file) as source:
             if _measured(source) != (stored.size, stored.sha256):
-                raise RemoteDamaged(f"{stored.file} was changed")
+                raise RemoteDamaged(f"the file {stored.file} of the remote was changed")
             source.seek(0)
             return self.opened(stored.file, source)
 

@@ -205,17 +205,19 @@ class FolderFiles:
         if found is None or found.kind != KIND or not ids.is_uuid(found.id):
             raise errors.RemoteDamaged(f"{self._root / ROOT_FILE} is damaged: it does not identify a remote")
         if found.version > VERSION:
-            raise errors.RemoteRefused("a newer release of Agent Lifeboat wrote this folder")
+            raise errors.RemoteRefused("a newer release of Agent Lifeboat created this remote")
         if found.sealed != self._sealed:
-            how = "is encrypted: add it without --plain" if found.sealed else "is not encrypted: add it with --plain"
-            raise errors.RemoteRefused(f"{self._root} {how}")
+            problem = (
+                "is encrypted: add it without --plain" if found.sealed else "is not encrypted: add it with --plain"
+            )
+            raise errors.RemoteRefused(f"{self._root} {problem}")
         return found
 
     def _read_small(self, path: Path) -> bytes:
         """Read a document into memory. Raises RemoteDamaged for one that is too large to be a document."""
         size = self._files.lstat(path).st_size
         if size > _LARGEST_DOCUMENT:
-            raise errors.RemoteDamaged(f"{path} has {size} bytes, more than Lifeboat ever writes to it")
+            raise errors.RemoteDamaged(f"{path} has {size} bytes, which is more than Lifeboat writes into such a file")
         return read_all(self._files, path)
 
     def _make(self) -> _RootDocument:
@@ -251,7 +253,7 @@ class FolderFiles:
 
     def _folder(self, agent_id: str) -> Path:
         if not ids.is_uuid(agent_id):
-            raise errors.RemoteRefused("this is not the id of an agent")
+            raise errors.RemoteRefused("the agent id is invalid")
         return self._root / AGENTS / agent_id.lower()
 
     def _path(self, agent_id: str, name: str) -> Path:

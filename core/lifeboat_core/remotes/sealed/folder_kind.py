@@ -30,7 +30,7 @@ class FolderKind(RemoteKind):
 
     name = "folder"
     is_sealed_by_default = True
-    access_advice = "none is needed: the folder and these words give access to everything"
+    access_advice = "no token is needed: the folder and these words give access to everything"
     unreachable_fix = "df -h"
 
     def check_url(self, url: str) -> str:
@@ -39,7 +39,7 @@ class FolderKind(RemoteKind):
         path = _path_of(url)
         wrong = parts.scheme != "file" or parts.netloc not in ("", "localhost") or parts.query or parts.fragment
         if wrong or not Path(path).is_absolute() or "\0" in path:
-            raise BadSetting(f"{url!r} is not the URL of a folder, which is file:///absolute/path")
+            raise BadSetting(f"{url!r} is not the URL of a folder; expected file:///ABSOLUTE/PATH")
         return make_folder_url(Path(path))
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:

@@ -47,7 +47,7 @@ class FolderLock:
         while not self._take():
             tries -= 1
             if not tries:
-                raise RemoteBusy("another machine keeps writing to the folder", retry_after=PATIENCE)
+                raise RemoteBusy("another machine keeps writing to the folder of the remote", retry_after=PATIENCE)
             self._sleep(_PAUSE)
         try:
             yield
@@ -59,7 +59,7 @@ class FolderLock:
     def confirm(self) -> None:
         """Check right before the one write under the lock: a machine that slept meanwhile has lost it."""
         if self._clock.since_boot() - self._since > STALE / 2 or not self._is_ours():
-            raise RemoteBusy("another machine took over the lock of the folder", retry_after=1.0)
+            raise RemoteBusy("another machine took over the lock of the remote's folder", retry_after=1.0)
 
     def _take(self) -> bool:
         self._since = self._clock.since_boot()

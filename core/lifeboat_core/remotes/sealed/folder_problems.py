@@ -46,15 +46,16 @@ def explain_missing_parent(root: Path) -> errors.RemoteUnreachable:
 def explain_absent_remote(root: Path) -> errors.RemoteUnreachable:
     """Return the error for a known remote that is not in its folder."""
     return _unreachable(
-        f"{root} does not hold the remote: its disk or share may not be mounted; mount it first", "lifeboat sync"
+        f"{root} does not contain the remote: the disk or share of the remote may not be mounted. Mount it first",
+        "lifeboat sync",
     )
 
 
 def explain_other_remote(root: Path, found_id: str) -> errors.RemoteUnreachable:
     """Return the error for another remote in the folder of a known one."""
     return _unreachable(
-        f"{root} holds another remote ({found_id}): the wrong disk or share may be mounted",
-        "mount the right one, then: lifeboat sync",
+        f"{root} contains another remote ({found_id}): the wrong disk or share may be mounted",
+        "mount the right disk or share, then: lifeboat sync",
     )
 
 

@@ -90,7 +90,7 @@ class IncomingBundleFilter:
             write_delta(diff_states(RedactedState(below, known), RedactedState(state, known)), out)
             return out
         except AlfError as error:
-            raise RemoteRefused(f"its base was purged at the remote: {error.message}") from error
+            raise RemoteRefused(f"the base of the bundle was purged at the remote: {error.message}") from error
 
     def _below(self, loaded: LoadedHead, number: int, stack: ExitStack) -> State:
         path = BundleChain(self._inside.rows(loaded.head)).path_to(number)
@@ -100,7 +100,7 @@ class IncomingBundleFilter:
             )
         except KeysError as error:
             raise make_key_away_error(
-                error, f"it is unknown whether sequence {number} and later ones contain it"
+                error, f"Lifeboat cannot tell whether sequence {number} and later ones contain the purged data"
             ) from error
 
 

@@ -80,11 +80,11 @@ def _read(segment: RowSegment, fetch: Fetch) -> list[LogRow]:
     try:
         return msgspec.json.decode(fetch(segment.stored), type=list[LogRow])
     except msgspec.DecodeError as error:
-        raise RemoteDamaged(f"{segment.stored.file} cannot be read: {error}") from None
+        raise RemoteDamaged(f"the file {segment.stored.file} of the remote cannot be read: {error}") from None
 
 
 _PURGES = "purges"
-_WHO_MENDS = "the next sync of a machine that knows every purge of the agent repairs it"
+_WHO_MENDS = "the next sync on a machine that knows every purge of the agent repairs the log"
 
 
 class LogContents:
@@ -156,8 +156,10 @@ class LogContents:
             return self.opened(loaded.head, lambda: self._shelf.fetch(loaded.head.agent, row.stored))
         except UnknownAtRemote:
             if not self._heads.is_current(loaded):
-                raise RemoteBusy("another machine rewrote the log", retry_after=1.0) from None
-            raise RemoteDamaged(f"{row.stored.file} is missing") from None
+                raise RemoteBusy(
+                    "another machine rewrote the log of the agent at the same time", retry_after=1.0
+                ) from None
+            raise RemoteDamaged(f"the file {row.stored.file} is missing at the remote") from None
 
     def opened(self, head: LogHead, fetch: Callable[[], BinaryIO]) -> BinaryIO:
         """Return what a fetch gives; it may be encrypted for a former key of the user, which the head carries."""
@@ -263,9 +265,9 @@ class LogContents:
             with self._files.read(head.agent, stored.file) as source:
                 data = source.read()
         except UnknownAtRemote:
-            raise RemoteDamaged(f"{stored.file} is missing") from None
+            raise RemoteDamaged(f"the file {stored.file} is missing at the remote") from None
         if (len(data), hashlib.sha256(data).hexdigest()) != (stored.size, stored.sha256):
-            raise RemoteDamaged(f"{stored.file} was changed")
+            raise RemoteDamaged(f"the file {stored.file} of the remote was changed")
         return data
 
     def _keeping(self, head: LogHead) -> Keep:

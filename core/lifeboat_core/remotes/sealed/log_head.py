@@ -163,7 +163,7 @@ def decode_head(data: bytes, remote: str, agent: str, trusted: TrustedKeys) -> t
     try:
         document = msgspec.json.decode(data, type=_HeadDocument)
         if document.kind == KIND and document.version > VERSION:
-            raise RemoteRefused("a newer release of Agent Lifeboat wrote the log")
+            raise RemoteRefused("a newer release of Agent Lifeboat wrote the log of the agent")
         head = msgspec.json.decode(document.head, type=LogHead)
     except (msgspec.DecodeError, RecursionError) as error:
         raise RemoteDamaged(f"the index of the agent's log cannot be read: {error}") from None
@@ -179,7 +179,7 @@ def _doubt(signature: JsonObject, statement: JsonObject, trusted: TrustedKeys) -
         _check(signature, statement)
         return error.message
     except SignatureError as error:
-        raise RemoteDamaged(f"the index of the agent's log: {error.message}") from error
+        raise RemoteDamaged(f"the index of the agent's log is not valid: {error.message}") from error
     return ""
 
 
@@ -187,7 +187,7 @@ def _check(signature: JsonObject, statement: JsonObject) -> None:
     try:
         device_key.check_testimony(signature, _CONTEXT, statement, None)
     except SignatureError as error:
-        raise RemoteDamaged(f"the index of the agent's log: {error.message}") from None
+        raise RemoteDamaged(f"the index of the agent's log is not valid: {error.message}") from None
 
 
 def _statement(remote: str, agent: str, body: bytes) -> JsonObject:
@@ -221,7 +221,7 @@ def build_signature(row: LogRow, signers: dict[str, JsonObject]) -> JsonObject |
     if not row.signer:
         return None
     if row.signer not in signers:
-        raise RemoteDamaged(f"the index of the log has no signer of sequence {row.number}")
+        raise RemoteDamaged(f"the index of the log does not contain the signer of sequence {row.number}")
     return {**signers[row.signer], _SIGNATURE: row.signature}
 
 

@@ -53,7 +53,11 @@ class LogHeads:
         if head.erased is not None:
             raise AgentErased(f"the agent {head.agent} was purged", redaction=head.erased)
         if head.sealed != self._sealed:
-            raise RemoteRefused("the log is sealed" if head.sealed else "the log is not sealed")
+            raise RemoteRefused(
+                "the log of the agent is encrypted, but the remote is set up as unencrypted"
+                if head.sealed
+                else "the log of the agent is not encrypted, but the remote is set up as encrypted"
+            )
         return found
 
     def of_erased(self, agent_id: str) -> LoadedHead | None:

@@ -68,7 +68,7 @@ class LogKey:
         try:
             return nacl.secret.Aead(self._secret).decrypt(sealed, self._bound(kind))
         except (nacl.exceptions.CryptoError, ValueError):
-            raise RemoteDamaged(f"the {kind} of the log was changed") from None
+            raise RemoteDamaged(f"the part `{kind}` of the agent's log was changed") from None
 
     def wrapped_for(self, user: UserPublic, former: Sequence[FormerKey] = ()) -> WrappedLogKey:
         """Return the key wrapped for the user, with the keys that the user's key replaced. Raises AgeMissing."""

@@ -56,7 +56,7 @@ class LogLargeFiles:
         """See `Remote.put_object`. A damaged file is replaced."""
         loaded = self._heads.load(agent_id)
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteRefused("the bytes have a different digest")
+            raise RemoteRefused("the content does not match the given digest")
         named = self._inside.large(loaded.head)
         name = self._inside.key(loaded.head).name_of(sha256) if named else ""
         if name not in named:
@@ -94,7 +94,7 @@ class LogLargeFiles:
             for sha256, each in there.items()
             if not self._may_hold(sizes[key.name_of(sha256)], each.size)
         }
-        found.findings += [f"the file of {path} at the remote has a different size" for path in cut.values()]
+        found.findings += [f"the file for {path} at the remote has an unexpected size" for path in cut.values()]
         if not self._sealed:
             self._read_some(head, {each: there[each] for each in there.keys() - cut.keys()}, bodies, chance, found)
 
@@ -106,7 +106,7 @@ class LogLargeFiles:
             found.items += 1
             found.bytes += there[sha256].size
             if not self._is_whole(head, key.name_of(sha256), sha256):
-                found.findings.append(f"{there[sha256].path} was returned changed")
+                found.findings.append(f"the remote returned changed content for {there[sha256].path}")
 
     def _sizes(self, agent_id: str) -> dict[str, int]:
         return {file.name: file.size for file in self._files.names(agent_id)}

@@ -60,7 +60,7 @@ def walk_with_states(
                     with DeltaReader(file) as delta:
                         made, below = state_of(row.number), state_of(row.on)
                         if (delta.sequence.number, delta.sequence.digest) != (row.number, made.sequence.digest):
-                            raise RemoteDamaged(f"the file of sequence {row.number} contains another sequence")
+                            raise RemoteDamaged(f"the file for sequence {row.number} contains another sequence")
                         yield ReadLogFile(row, made, below, delta)
 
 

@@ -110,7 +110,9 @@ def lay_states(
 def check_state(state: State, row: LogRow) -> None:
     """Raises RemoteDamaged for a state that differs from its row."""
     if (state.sequence.number, state.sequence.digest.hex()) != (row.number, row.digest):
-        raise RemoteDamaged(f"the files of sequence {row.number} result in another state")
+        raise RemoteDamaged(
+            f"the files for sequence {row.number} result in another state than the one in the index of the log"
+        )
 
 
 @contextmanager

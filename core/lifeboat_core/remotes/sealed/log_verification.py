@@ -30,7 +30,7 @@ def verify_log(
     newest = head.newest
     found = RemoteVerification(None if newest is None else newest.number)
     if loaded.doubt:
-        found.findings.append(f"the index of the log: {loaded.doubt}")
+        found.findings.append(f"the index of the log is not trusted: {loaded.doubt}")
     found.findings += _other_state(head, state)
     sizes = {file.name: file.size for file in files.names(head.agent)}
     found.findings += [
@@ -63,8 +63,8 @@ def _listed(head: LogHead, rows: Sequence[LogRow]) -> list[FileReference]:
 
 def _missing(stored: FileReference, sizes: dict[str, int]) -> str:
     if stored.file not in sizes:
-        return f"{stored.file} is missing"
-    return f"{stored.file} has {sizes[stored.file]} bytes instead of {stored.size}"
+        return f"the file {stored.file} is missing at the remote"
+    return f"the file {stored.file} at the remote has {sizes[stored.file]} bytes, expected {stored.size}"
 
 
 def _sample(rows: Sequence[LogRow], bodies: int, chance: random.Random) -> list[FileReference]:
@@ -77,5 +77,5 @@ def _changed(shelf: BundleStore, agent_id: str, stored: FileReference) -> list[s
     try:
         whole = shelf.is_whole(agent_id, stored)
     except UnknownAtRemote:
-        return [f"{stored.file} is missing"]
-    return [] if whole else [f"{stored.file} was changed"]
+        return [f"the file {stored.file} is missing at the remote"]
+    return [] if whole else [f"the file {stored.file} of the remote was changed"]

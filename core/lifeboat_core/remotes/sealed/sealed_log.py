@@ -446,7 +446,7 @@ def _check_fit(head: LogHead, checked: CheckedBundle) -> None:
     if checked.on != number:
         raise StaleBase(f"the newest sequence at the remote is {number}, not {checked.on}", sequence=number)
     if number is not None and sequence.number <= number:
-        raise RemoteRefused(f"sequence {sequence.number} does not follow {number}")
+        raise RemoteRefused(f"sequence {sequence.number} cannot follow sequence {number}")
 
 
 def _writer(sequence: Signed) -> str:

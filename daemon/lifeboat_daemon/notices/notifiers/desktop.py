@@ -20,8 +20,8 @@ SETTING = "notify.desktop"
 SECONDS = 5.0
 """Seconds to wait until the desktop accepts a notification."""
 _BUS = "DBUS_SESSION_BUS_ADDRESS"
-NO_PACKAGE = "the package desktop-notifier is not installed (the extra `notify` brings it)"
-NO_SESSION = "no desktop session of yours is running on this machine"
+NO_PACKAGE = "the package desktop-notifier is not installed; the extra `notify` installs it"
+NO_SESSION = "your user has no desktop session on this machine"
 
 
 class DesktopNotifier:
@@ -43,11 +43,11 @@ class DesktopNotifier:
         try:
             is_shown = asyncio.run(asyncio.wait_for(_show(notice), SECONDS))
         except TimeoutError:
-            raise NetworkUnreachable(f"the desktop did not show it within {SECONDS:g} seconds") from None
+            raise NetworkUnreachable(f"the desktop did not show the notification within {SECONDS:g} seconds") from None
         except Exception as error:  # Its backends raise any exception of their platform.
-            raise NetworkUnreachable(f"the desktop did not show it ({type(error).__name__})") from None
+            raise NetworkUnreachable(f"the desktop did not show the notification ({type(error).__name__})") from None
         if not is_shown:
-            raise NetworkUnreachable("the desktop did not show it")
+            raise NetworkUnreachable("the desktop did not show the notification")
 
 
 def _session_bus(context: Context) -> str | None:

@@ -47,5 +47,5 @@ def find_named_remote(work: RunningJob) -> RemoteConfig:
     """Return the remote of the job. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError."""
     name = work.parameters.get("remote")
     if not isinstance(name, str):
-        raise BadRequest("remote: must be the name of a remote")
+        raise BadRequest("the parameter `remote` must be the name of a remote")
     return remote_registry.find_remote(work.context, name)

@@ -23,7 +23,7 @@ from lifeboat_core.verify import samples_and_drills
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker_loop import RunningJob
 
-SAVING = "the battery is being saved: the whole verification waits for mains power"
+SAVING = "the machine is saving battery power, so verification of every sequence waits for mains power"
 
 
 def run(work: RunningJob) -> JsonObject:

@@ -60,8 +60,8 @@ def sweep_bucket(
             break
     if is_suspicious(seen, len(loose)) and not even_most:
         raise errors.VaultUnusable(
-            f"{len(loose)} of {seen} objects are not in the database: this is the bucket of another endpoint, or the "
-            "database lost rows",
+            f"{len(loose)} of {seen} objects in the bucket are unknown to the database: either "
+            "the bucket belongs to another endpoint, or the database lost rows",
             fix="compare `database` and `objects` in endpoint.json with those of the other processes",
         )
     for each in loose[:MOST]:

@@ -61,9 +61,9 @@ class ObstoreBucket:
             reach_crash_point(CrashPoint.BLOB_COMPARED)
             if self._asked("reading back", lambda: self._is(key, data)):
                 return
-            wrong = f"{self._place} returned other data than was written"
+            wrong = f"{self._place} returned other data than Lifeboat had written"
         except store_failures.NoObject:
-            wrong = f"{self._place} does not have the object whose write it confirmed"
+            wrong = f"{self._place} confirmed that an object was written, but does not have the object"
         with contextlib.suppress(errors.VaultError):
             self.delete(key)
         raise errors.VaultBusy(wrong)
@@ -82,7 +82,7 @@ class ObstoreBucket:
         try:
             found = self._asked("reading", lambda: self._read(key, most))
         except store_failures.NoObject:
-            raise errors.VaultDamaged(f"the object {key} is missing in {self._place}") from None
+            raise errors.VaultDamaged(f"{self._place} does not have the object {key}") from None
         if found is None:
             raise errors.VaultDamaged(f"the object {key} in {self._place} has more than {most} bytes")
         return found
@@ -158,7 +158,7 @@ def open_bucket(place: ObjectStore, waits: RequestTimeouts) -> ObstoreBucket:
         return ObstoreBucket(place, _OPENING[place.scheme](place, common))
     except (obstore.exceptions.BaseError, OSError, ValueError):
         pass
-    raise errors.EndpointSettings(f"{place} cannot be opened with these options")
+    raise errors.EndpointSettings(f"{place} cannot be opened with these object_options")
 
 
 def _client(place: ObjectStore, waits: RequestTimeouts) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _refuse_proxy(place: ObjectStore) -> None:
     proxies = urllib.request.getproxies_environment()
     if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
         raise errors.EndpointSettings(
-            f"a proxy would be used for {host}, to which the connection has no TLS", fix=f"NO_PROXY={host}"
+            f"the connection to {host} has no TLS, but would go through a proxy", fix=f"NO_PROXY={host}"
         )
 
 

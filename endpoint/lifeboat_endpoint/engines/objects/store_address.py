@@ -92,9 +92,13 @@ def check_store_address(url: str, options: Mapping[str, str]) -> ObjectStore:
     parsed = _split(url)
     scheme = parsed.scheme
     if scheme not in OPTIONS:
-        raise _refused(f"{scheme or 'nothing'}:// is not a supported object store", fix="s3://, gs:// or az://")
+        raise _refused(
+            f"{scheme or 'nothing'}:// is not the scheme of a supported object store", fix="s3://, gs:// or az://"
+        )
     if parsed.query or parsed.fragment or "@" in parsed.netloc:
-        raise _refused("the URL of the object store must contain only bucket and prefix", fix=KEYS_COME_FROM[scheme])
+        raise _refused(
+            "the URL of the object store must contain only the bucket and a prefix", fix=KEYS_COME_FROM[scheme]
+        )
     _check_options(scheme, options)
     account, bucket, prefix = _places(scheme, parsed)
     return ObjectStore(scheme, account, bucket, prefix, dict(options))
@@ -142,12 +146,12 @@ def _check_options(scheme: str, options: Mapping[str, str]) -> None:
     for name in sorted(options.keys() - OPTIONS[scheme]):
         if _SECRET.search(name):
             raise _refused(f"{name} is a secret and must not be in endpoint.json", fix=KEYS_COME_FROM[scheme])
-        raise _refused(f"{name} is not an option of {scheme}://", fix=", ".join(sorted(OPTIONS[scheme])))
+        raise _refused(f"{name} is not an option for {scheme}://", fix=", ".join(sorted(OPTIONS[scheme])))
     if "endpoint" in options:
         _check_endpoint(options["endpoint"])
     for name in _FILES:
         if name in options and not Path(options[name]).is_absolute():
-            raise _refused(f"{name} is not an absolute path")
+            raise _refused(f"the value of {name} must be an absolute path")
     if not _REGION.fullmatch(options.get("region", "any")):
         raise _refused("the region is invalid")
     timeout = options.get("timeout", "60")
@@ -158,12 +162,14 @@ def _check_options(scheme: str, options: Mapping[str, str]) -> None:
 def _check_endpoint(endpoint: str) -> None:
     parsed = _split(endpoint)
     if parsed.scheme not in ("https", "http") or not parsed.hostname or parsed.query or parsed.fragment:
-        raise _refused("the endpoint of the object store must be an https:// URL", fix="https://HOST:PORT")
+        raise _refused("the URL of the object store's endpoint must begin with https://", fix="https://HOST:PORT")
     if "@" in parsed.netloc:
-        raise _refused("the endpoint of the object store contains a password", fix="remove it from endpoint.json")
+        raise _refused(
+            "the URL of the object store's endpoint contains a password", fix="remove the password from endpoint.json"
+        )
     if parsed.scheme == "http" and not _is_loopback(parsed.hostname):
         raise _refused(
-            f"{parsed.hostname} would be reached without TLS",
+            f"the connection to {parsed.hostname} would have no TLS",
             fix="use https://, or the loopback address of a proxy on this machine that adds TLS",
         )
 

@@ -65,5 +65,5 @@ def read_credential_text(file: Path) -> str:
         raise EndpointSettings(f"{file} cannot be read: {error.strerror or error}") from None
     with os.fdopen(descriptor, "rb") as stream:
         if os.name == "posix" and os.fstat(descriptor).st_mode & _OTHERS:
-            raise EndpointSettings(f"other users can read {file}, which contains keys", fix=f"chmod 600 {file}")
+            raise EndpointSettings(f"other users can read {file}, which contains secret keys", fix=f"chmod 600 {file}")
         return stream.read(_LONGEST).decode("utf-8", "replace")

@@ -76,13 +76,14 @@ def answer_in(text: str) -> ObjectStoreAnswer:
 
 def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> errors.VaultError:
     """Return the error for an answer to `doing`."""
-    said = f"{store}, {doing}: it {answer.words}"
+    said = f"{store}, while {doing}: the object store {answer.words}"
     if answer.certificate:
-        said = f"{store}, {doing}: its certificate is not trusted"
-        return errors.VaultUnusable(said, fix="give the authority of its certificate as root_certificate")
+        said = f"{store}, while {doing}: the certificate of the object store is not trusted"
+        return errors.VaultUnusable(said, fix="give the certificate authority of the object store as root_certificate")
     if answer.keyless:
         said = (
-            f"{store}, {doing}: no keys for it were found in the environment, in a file or from this machine's identity"
+            f"{store}, while {doing}: no credentials were found in the environment, in a file or "
+            "in the identity of this machine"
         )
         kind = errors.VaultUnusable if 400 <= answer.status < 500 else errors.VaultBusy
         return kind(said, fix=KEYS_COME_FROM[store.scheme])
@@ -91,12 +92,12 @@ def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> error
     if answer.code in _NO_BUCKET:
         return errors.VaultUnusable(said, fix="create the bucket, or correct `objects` in endpoint.json")
     if answer.code in _OTHER_TIME:
-        return errors.VaultUnusable(said, fix="set the clock of this machine")
+        return errors.VaultUnusable(said, fix="correct the clock of this machine")
     if answer.code in _LATER or answer.status in (0, 408, 425, 429) or answer.status >= 500:
         return errors.VaultBusy(said)
     if answer.status in (301, 302, 307, 308):
         return errors.VaultUnusable(said, fix="give the region or the endpoint of the bucket in object_options")
     if answer.status in (401, 403):
-        fix = f"check the permissions of these keys for {store}; {KEYS_COME_FROM[store.scheme]}"
+        fix = f"check the permissions of these credentials for {store}; {KEYS_COME_FROM[store.scheme]}"
         return errors.VaultUnusable(said, fix=fix)
     return errors.VaultUnusable(said, fix="check `objects` and `object_options` in endpoint.json")

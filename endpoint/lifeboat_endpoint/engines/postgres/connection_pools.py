@@ -93,7 +93,7 @@ def check_database_address(address: str) -> str:
         raise errors.EndpointSettings("the connection string of the database contains a password", fix=_SECRET_FIX)
     strange = sorted(set(said) - _ALLOWED)
     if strange:
-        raise errors.EndpointSettings(f"the connection string of the database must not set {', '.join(strange)}")
+        raise errors.EndpointSettings(f"the connection string of the database must not contain {', '.join(strange)}")
     if not _is_local(said):
         _check_encrypted(said)
     return address
@@ -115,15 +115,16 @@ def _is_local(said: dict[str, Any]) -> bool:
 def _check_encrypted(said: dict[str, Any]) -> None:
     if said.get("sslmode") != "verify-full":
         raise errors.EndpointSettings(
-            "the database would be reached over a network without TLS with host name verification", fix=_SAFE_FIX
+            "the connection to the database would leave this machine without TLS and a check of the host name",
+            fix=_SAFE_FIX,
         )
     if not said.get("sslrootcert") and not os.environ.get("PGSSLROOTCERT"):
         raise errors.EndpointSettings(
-            "the connection string of the database names no trusted certificate authority", fix=_SAFE_FIX
+            "the connection string of the database does not state a trusted certificate authority", fix=_SAFE_FIX
         )
     if not (said.get("host") or os.environ.get("PGHOST")):
         raise errors.EndpointSettings(
-            "the connection string of the database has no host name that a certificate could contain"
+            "the connection string of the database contains no host name that a certificate could match"
         )
 
 
@@ -207,7 +208,7 @@ def open_connection(database: Database, servers: PostgresServers | None = None) 
 def _configure(connection: PostgresConnection) -> None:
     if not connection.pgconn.ssl_in_use and not connection.info.host.startswith(("/", "@")):
         connection.close()
-        raise psycopg.OperationalError("the connection is not encrypted")
+        raise psycopg.OperationalError("the connection to the database is not encrypted")
 
 
 def _configure_pooled(connection: PostgresConnection) -> None:
@@ -218,7 +219,7 @@ def _configure_pooled(connection: PostgresConnection) -> None:
 def _check_pooled(connection: PostgresConnection) -> None:
     if connection.is_left:
         connection.close()
-        raise psycopg.OperationalError("the server closed the connection")
+        raise psycopg.OperationalError("the database server closed the connection")
     psycopg_pool.ConnectionPool.check_connection(connection)
 
 

@@ -15,7 +15,7 @@ try:
     from psycopg.types import numeric
 except ImportError:
     raise errors.ServerMissing(
-        "psycopg and its pool, which PostgreSQL needs, are not installed",
+        "PostgreSQL needs the packages psycopg and psycopg_pool, which are not installed",
         fix=extra_command("scale"),
     ) from None
 

@@ -88,7 +88,8 @@ def is_of_pooler(error: psycopg.Error) -> bool:
 
 def make_pooler_error() -> errors.EndpointSettings:
     return errors.EndpointSettings(
-        "the connection string of the database leads to a pooler, which breaks locks and loses settings of connections",
+        "the connection string of the database leads to a connection pooler, with which locks "
+        "and settings of a connection do not work",
         fix="give the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
     )
 
@@ -103,12 +104,12 @@ def _without_state(error: psycopg.Error) -> errors.VaultError:
             return errors.VaultBusy(told, fix=_TAKEN_FIX)
         return errors.VaultBusy(f"the database does not respond: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
     if isinstance(error, psycopg.DataError):
-        return errors.DraftInvalid("the database does not accept a value")
+        return errors.DraftInvalid("the database did not accept a value")
     return errors.VaultUnusable(f"the database cannot be used: {type(error).__name__}")
 
 
 def _first_line(error: psycopg.Error) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
+    return (str(error).strip().splitlines() or ["the database gave no reason"])[0]
 
 
 def _words(error: psycopg.Error, state: str) -> str:

@@ -83,10 +83,12 @@ def prepare_schema(database: Database, *, api_role: str, worker_role: str) -> li
             _run(connection, migration, roles)
         return [migration.number for migration in missing]
     except sql_errors.InsufficientPrivilege as error:
-        told = f"{database.role} may not make the tables: {error.diag.message_primary}"
+        told = f"the role {database.role} has no permission to create the tables: {error.diag.message_primary}"
         raise errors.EndpointSettings(told, fix=_PRINT_ROLES) from None
     except _OF_OTHERS as error:
-        told = f"the database holds something else where the tables belong: {error.diag.message_primary}"
+        told = (
+            f"the database contains other objects with the names of the endpoint's tables: {error.diag.message_primary}"
+        )
         raise errors.EndpointSettings(told, fix="give a separate database: createdb --encoding UTF8 NAME") from None
     except psycopg.Error as error:
         raise postgres_failures.translate_error(error) from None
@@ -108,7 +110,7 @@ def check_schema(pools: Pools) -> None:
         raise _newer(found, known)
     if found < known:
         raise errors.EndpointSettings(
-            f"the database has schema {found}, this program needs {known}", fix=errors.PREPARE
+            f"the database has schema version {found}, but this program needs version {known}", fix=errors.PREPARE
         )
 
 
@@ -148,15 +150,19 @@ def _missing(applied: Sequence[tuple[int, bytes, str, str]], api_role: str, work
         if number not in known:
             raise _newer(number, max(known))
         if sha256 != known[number].sha256:
-            raise errors.EndpointSettings(f"{known[number].name} is not the file that made these tables")
+            raise errors.EndpointSettings(
+                f"the tables of the database were made with another version of {known[number].name}"
+            )
         if (api, worker) != (api_role, worker_role):
-            raise errors.EndpointSettings(f"the tables were made for the roles {api} and {worker}")
+            raise errors.EndpointSettings(f"the tables of the database were made for the roles {api} and {worker}")
     done = {row[0] for row in applied}
     return [migration for number, migration in sorted(known.items()) if number not in done]
 
 
 def _newer(found: int, known: int) -> errors.EndpointNewer:
-    return errors.EndpointNewer(f"the database has schema {found}, this program supports {known}")
+    return errors.EndpointNewer(
+        f"the database has schema version {found}, but this program supports only versions up to {known}"
+    )
 
 
 def _run(connection: PostgresConnection, migration: SchemaMigration, roles: dict[str, str]) -> None:
@@ -174,16 +180,20 @@ def _run(connection: PostgresConnection, migration: SchemaMigration, roles: dict
 def _check_server(connection: PostgresConnection, roles: tuple[str, str, str]) -> None:
     version = connection.info.server_version // 10_000
     if version < OLDEST:
-        raise errors.EndpointSettings(f"the database is PostgreSQL {version}; {OLDEST} is the oldest that will do")
+        raise errors.EndpointSettings(
+            f"the database runs PostgreSQL {version}, but at least version {OLDEST} is needed"
+        )
     if len(set(roles)) != 3:
-        raise errors.EndpointSettings("owner, api and worker are three different roles", fix=_PRINT_ROLES)
+        raise errors.EndpointSettings(
+            "the roles for owner, api and worker must be three different roles", fix=_PRINT_ROLES
+        )
     found = dict(connection.execute(_ROLES, (list(roles),)).fetchall())
     missing = [role for role in roles if role not in found]
     if missing:
-        raise errors.EndpointSettings(f"the database has no role {', '.join(missing)}", fix=_PRINT_ROLES)
+        raise errors.EndpointSettings(f"the database lacks these roles: {', '.join(missing)}", fix=_PRINT_ROLES)
     mighty = [role for role in roles if found[role]]
     if mighty:
-        raise errors.EndpointSettings(f"row-level security does not hold for {', '.join(mighty)}", fix=_PRINT_ROLES)
+        raise errors.EndpointSettings(f"these roles bypass row-level security: {', '.join(mighty)}", fix=_PRINT_ROLES)
     row = connection.execute("show server_encoding").fetchone()
     if row is None or row[0] != "UTF8":
         raise errors.EndpointSettings("the encoding of the database is not UTF8", fix="createdb --encoding UTF8 NAME")

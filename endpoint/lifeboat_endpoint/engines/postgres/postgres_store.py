@@ -232,7 +232,7 @@ class PostgresStore:
     def _failed(self, error: psycopg.Error) -> errors.VaultError:
         # Without a row of the place, policies refuse every write.
         if self._kind == "vault" and not self._has_place and error.sqlstate == postgres_failures.NO_RIGHT:
-            return errors.VaultMissing("another process removed the vault")
+            return errors.VaultMissing("another process removed the vault of the agent")
         return postgres_failures.translate_error(error)
 
     def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
@@ -243,7 +243,7 @@ class PostgresStore:
             while found := self._turn(connection, f"fetch {TURN} from {name}"):
                 yield from found
                 if connection not in (self._connection, self._reading):
-                    raise errors.VaultBusy("the transaction whose rows are read has ended")
+                    raise errors.VaultBusy("the transaction that reads the rows has ended")
             self._turn(connection, f"close {name}")
 
     def _turn(self, connection: PostgresConnection, statement: str, parameters: Parameters = ()) -> list[Row]:
@@ -314,7 +314,7 @@ def _copy_to_sqlite(metadata: MetadataStore, kind: str, path: Path) -> None:
     """Copy all rows as of one moment. Raises VaultUnusable for tables that have no file of their own."""
     tables = _SQLITE_TABLES.get(kind)
     if tables is None:
-        raise errors.VaultUnusable(f"tables of {kind} have no separate file")
+        raise errors.VaultUnusable(f"the tables of {kind} cannot be copied to a separate file")
     with contextlib.closing(SqliteStore(path, create=True, tables=tables)) as target, metadata.snapshot():
         target.prepare()
         with target.transaction():

@@ -61,7 +61,7 @@ class PostgresConnection(psycopg.Connection[Any]):
         except psycopg.OperationalError as error:
             if timeout is None and type(error).__name__ == "_WaitTimeout":
                 self.close()
-                raise psycopg.OperationalError("the server does not respond") from None
+                raise psycopg.OperationalError("the database server does not respond") from None
             raise
 
     @property
@@ -168,7 +168,7 @@ class PostgresConnection(psycopg.Connection[Any]):
         poll.register(self.pgconn.socket, events)
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             self.close()
-            raise psycopg.OperationalError("the server does not respond")
+            raise psycopg.OperationalError("the database server does not respond")
 
 
 def _only(results: Sequence[Result]) -> Result:
@@ -191,4 +191,4 @@ def check_committed(result: Result) -> None:
     """Raise VaultUnusable if a commit was a rollback. After a failed statement only the answer to `commit` tells
     this."""
     if result.command_status != b"COMMIT":
-        raise errors.VaultUnusable("a statement of the transaction failed, so it was rolled back")
+        raise errors.VaultUnusable("a statement in the transaction failed, so the database rolled the transaction back")

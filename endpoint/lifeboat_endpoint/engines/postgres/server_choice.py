@@ -134,7 +134,10 @@ class PostgresServers:
         """Close the connection to a server that was replaced, log it once, and return the error."""
         where = found.connection.info.host
         found.connection.close()
-        said = f"the database at {where} has timeline {found.timeline}, and one with {newest} was promoted in its place"
+        said = (
+            f"the database at {where} has the old timeline {found.timeline}; a server with timeline "
+            f"{newest} was promoted in its place"
+        )
         with self._guard:
             known = said in self._said
             self._said.add(said)

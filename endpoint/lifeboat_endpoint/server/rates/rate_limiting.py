@@ -26,7 +26,8 @@ def share_limits(folder: Path) -> Path | None:
             rates_file.make_rates_file(folder / name)
     except OSError as error:
         LOGGER.warning(
-            "rate limits apply per process instead of to all together: %s", error.strerror or type(error).__name__
+            "rate limits apply to each process separately, not to all processes together: %s",
+            error.strerror or type(error).__name__,
         )
         return None
     return folder
@@ -41,7 +42,9 @@ def limits_of(server: ServerContext, name: str, rate: float, burst: float) -> Ra
         try:
             return FileRates(server.settings.limits / name, rate, burst)
         except (OSError, ImportError) as error:
-            LOGGER.warning("rate limits apply per process instead of to all together: %s", type(error).__name__)
+            LOGGER.warning(
+                "rate limits apply to each process separately, not to all processes together: %s", type(error).__name__
+            )
     return Buckets(rate, burst)
 
 

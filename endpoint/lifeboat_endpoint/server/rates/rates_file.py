@@ -98,7 +98,7 @@ class FileRates:
         place = _SALT_BYTES + int.from_bytes(digest[:4]) % _GROUPS * _GROUP_BYTES
         group = os.pread(self._descriptor, _GROUP_BYTES, place)
         if len(group) != _GROUP_BYTES:
-            raise OSError("the file of the limits was cut off")
+            raise OSError("the file of the rate limits is truncated")
         way, level, at = self._found(group, digest, now)
         level, wait = take_token(level, now - at, self._rate, self._burst)
         os.pwrite(self._descriptor, _BUCKET.pack(digest, level, max(now, at)), place + way * _BUCKET.size)

@@ -33,7 +33,7 @@ def get_readiness(call: Call) -> RouteResponse:
     """
     missing = call.server.readiness.missing()
     if missing:
-        raise RemoteBusy(f"not ready: {', '.join(missing)}", retry_after=5)
+        raise RemoteBusy(f"the endpoint is not ready: {', '.join(missing)}", retry_after=5)
     return RouteResponse(Health("ok"))
 
 
@@ -55,7 +55,7 @@ def get_authority(call: Call) -> RouteResponse:
     """Return the certificate of the endpoint's own authority."""
     pem = call.server.settings.ca_pem
     if not pem:
-        raise UnknownAtRemote("this endpoint has no own certificate authority")
+        raise UnknownAtRemote("this endpoint does not use its own certificate authority")
     return RouteResponse(pem, media_type=PEM.media_type)
 
 

@@ -41,7 +41,7 @@ def register_agent(call: Call) -> RouteResponse:
     made, fresh = call.space.register_new(call.subject, asked.name, asked.source_runtime, sealed=asked.sealed)
     if not fresh:
         latest = made.head.number if made.head is not None else None
-        raise HttpRefusal(409, StaleBase("the agent is already registered", sequence=latest))
+        raise HttpRefusal(409, StaleBase("the agent is already registered at this endpoint", sequence=latest))
     return RouteResponse(agent_of(made, sealed=asked.sealed), 201)
 
 
@@ -57,7 +57,7 @@ def remove_agent(call: Call) -> RouteResponse:
     The token of a machine is stored on a disk, so it may remove only a trial agent that the machine made.
     """
     if not call.space.is_trial(call.agent_id) and ADMIN not in call.caller.scopes:
-        raise RemoteDenied("only the operator of the endpoint may remove an agent", scope=ADMIN)
+        raise RemoteDenied("only the operator of the endpoint can remove an agent", scope=ADMIN)
     call.space.remove_agent(call.agent_id)
     return RouteResponse(status=204)
 

@@ -112,7 +112,7 @@ def _base(call: Call, number: int) -> int:
         if base is None:
             base = next((each.number for each in reversed(vault.sequences()) if each.number < number), None)
     if base is None:
-        raise UnknownAtRemote("no earlier sequence is kept: fetch this one as a snapshot")
+        raise UnknownAtRemote("the endpoint has no earlier sequence; fetch this sequence as a snapshot")
     return base
 
 

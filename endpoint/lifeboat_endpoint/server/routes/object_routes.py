@@ -13,7 +13,7 @@ from lifeboat_endpoint.tenancy.callers import PULL, PUSH
 from lifeboat_vault.errors import RemoteRefused
 
 SALT = "x-lifeboat-salt"
-SALT_SAYS = {"X-Lifeboat-Salt": "Salt of the leaf of the bytes, in hexadecimal."}
+SALT_SAYS = {"X-Lifeboat-Salt": "Salt for the hash of the content, in hexadecimal."}
 _PATH = "/agents/{agent_id}/objects/{sha256}"
 _SALT = re.compile(rf"[0-9a-f]{{{2 * SALT_BYTES}}}")
 
@@ -44,7 +44,7 @@ def _salt_of(headers: Mapping[str, str]) -> bytes:
     """Return the salt that came with a file, b"" for a client of an earlier release. Raises RemoteRefused."""
     text = headers.get(SALT, "")
     if text and not _SALT.fullmatch(text):
-        raise RemoteRefused(f"a salt has {2 * SALT_BYTES} hexadecimal digits")
+        raise RemoteRefused(f"the salt must have {2 * SALT_BYTES} hexadecimal digits")
     return bytes.fromhex(text)
 
 

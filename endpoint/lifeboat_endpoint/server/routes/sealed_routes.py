@@ -14,8 +14,8 @@ _FILES = "/agents/{agent_id}/sealed/files"
 _FILE = f"{_FILES}/{{name}}"
 _HEAD = "/agents/{agent_id}/sealed/head"
 _CONDITIONS = {
-    "If-Match": "Tag of the head to replace.",
-    "If-None-Match": "`*` for the first head.",
+    "If-Match": "ETag of the index that the request replaces.",
+    "If-None-Match": "`*` if the agent has no index yet.",
 }
 
 
@@ -47,7 +47,7 @@ def get_sealed_head(call: Call) -> RouteResponse:
     """Return the head of a sealed agent."""
     found = call.space.sealed_files.head(call.agent_id)
     if found is None:
-        raise UnknownAtRemote("the agent has no sequence yet")
+        raise UnknownAtRemote("the agent has no sequence yet at this endpoint")
     data, tag = found
     return RouteResponse(data, headers={"ETag": f'"{tag}"'})
 
@@ -71,7 +71,9 @@ def _expected(call: Call) -> str | None:
         return None
     tag = call.headers.get("if-match", "").strip().strip('"')
     if not tag:
-        raise HttpRefusal(428, HeadMoved("the request must state the version to replace (If-Match, or If-None-Match)"))
+        raise HttpRefusal(
+            428, HeadMoved("the request must state which version of the index it replaces (If-Match, or If-None-Match)")
+        )
     return tag
 
 

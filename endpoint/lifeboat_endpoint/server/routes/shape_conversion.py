@@ -11,8 +11,8 @@ from lifeboat_endpoint.service.bundle_receiver import PushResult
 from lifeboat_vault.remote.remote_contract import RemoteAgent, RemoteHead, RemoteSequence
 
 MACHINE = "x-lifeboat-machine"
-MACHINE_SAYS = {"X-Lifeboat-Machine": "User's name of the sending machine, percent-encoded."}
-ETAG = {"ETag": "Identifies exactly this head and its purges."}
+MACHINE_SAYS = {"X-Lifeboat-Machine": "Name of the sending machine, percent-encoded."}
+ETAG = {"ETag": "Identifies the newest sequence together with its purges."}
 _SPACE = uuid.UUID("8f6c2d1e-7a55-5c1b-9d0e-3f6a1c2b4d7e")
 _LONGEST_NAME = 200
 

@@ -26,7 +26,7 @@ from lifeboat_vault.remote.remote_contract import RemoteBundle
 SNAPSHOT, RESTORE = "snapshot", "restore"
 """Kinds of signed addresses: `snapshot/<number>`, `restore/<number>`."""
 _FILES = ("application/zip", "application/octet-stream")
-_ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its URL."}
+_ACCEPT = {"Accept": f"{' or '.join(_FILES)} to get the file, JSON to get its URL."}
 
 
 def push_snapshot(call: Call) -> RouteResponse:
@@ -104,7 +104,7 @@ def _kept(call: Call, number: int | None) -> int:
     with call.space.vault(call.agent_id) as vault:
         row = vault.head() if number is None else vault.find(number)
     if row is None:
-        raise UnknownAtRemote("the agent has no such sequence")
+        raise UnknownAtRemote("the agent has no sequence with this number")
     return row.number
 
 
@@ -114,7 +114,10 @@ def _place(call: Call, kind: str, number: int) -> SnapshotPlace:
 
 
 _BODY = Octets("direct_bytes")
-_SEQUENCE = {"X-Sequence": "The number of the state, of a file.", "Content-Disposition": "A name for the file."}
+_SEQUENCE = {
+    "X-Sequence": "The number of the sequence in the file.",
+    "Content-Disposition": "A name for the downloaded file.",
+}
 ROUTES = (
     Route(
         "PUT",

@@ -36,7 +36,7 @@ def put_transfer(call: Call) -> RouteResponse:
     expires = datetime.fromtimestamp(permission.expires, UTC)
     with call.server.streaming(permission.tenant):
         if kind != upload_routes.UPLOAD or not call.space.use_once(permission.use, expires):
-            raise UnknownAtRemote("this signed URL is not valid: it was used")
+            raise UnknownAtRemote("this signed URL is not valid: it was used before")
         size = call.space.uploads.put_body(upload_id, _limited(call, permission.limit))
     call.note(bytes=size)
     return RouteResponse(status=204)
@@ -47,7 +47,7 @@ def _limited(call: Call, limit: int) -> Iterator[bytes]:
     for part in call.body:
         size += len(part)
         if size > limit:
-            raise RemoteTooLarge(f"at most {limit} bytes may be sent")
+            raise RemoteTooLarge(f"the request must send at most {limit} bytes")
         yield part
 
 
@@ -64,7 +64,7 @@ def _permission(call: Call, method: str) -> Permission:
         server.endpoint.control.check_token(found.token, found.tenant)
         server.endpoint.space(found.tenant)
     except (RemoteDenied, UnknownTenant):
-        raise UnknownAtRemote("this signed URL is not valid: it expired") from None
+        raise UnknownAtRemote("this signed URL is not valid: it has expired") from None
     call.let_in(call.caller)
     return found
 

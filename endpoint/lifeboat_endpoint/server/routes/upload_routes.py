@@ -32,7 +32,7 @@ def begin_parts(call: Call) -> RouteResponse:
     asked: NewUpload = call.body
     kind: BundleKind = "delta" if asked.kind == "delta" else "snapshot"
     if (asked.base_sequence is None) == (kind == "delta"):
-        raise RemoteRefused("a delta must have a base_sequence, and a snapshot must not")
+        raise RemoteRefused("a delta must have a base_sequence, and a snapshot must have none")
     parts = [service.ExpectedPart(part.sha256, part.size) for part in asked.parts]
     machine = machine_of(call.headers)
     made = call.space.uploads.begin(call.agent_id, kind, asked.base_sequence, parts, machine)
@@ -72,7 +72,10 @@ def begin_delta(call: Call) -> RouteResponse:
     head = call.space.head(call.agent_id)
     number = None if head is None else head.number
     if head is not None and number != asked.base_sequence:
-        raise StaleBase(f"the newest sequence at the endpoint is {number}, not {asked.base_sequence}", sequence=number)
+        raise StaleBase(
+            f"the newest sequence at the endpoint is {number}, not the given base {asked.base_sequence}",
+            sequence=number,
+        )
     made = call.space.uploads.begin(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
     return RouteResponse(DeltaUpload(_url(call, made.id), upload_uuid(made.id)))
 
@@ -143,7 +146,7 @@ ROUTES = (
         problems=(409, 413, 422, 507),
         audit="write.snapshot",
         pushes=True,
-        summary="Push the uploaded snapshot.",
+        summary="Push the snapshot that was uploaded in parts.",
     ),
     Route(
         "POST",
@@ -165,6 +168,6 @@ ROUTES = (
         problems=(409, 413, 422, 507),
         audit="write.delta",
         pushes=True,
-        summary="Push the uploaded delta.",
+        summary="Push the delta that was uploaded in parts.",
     ),
 )

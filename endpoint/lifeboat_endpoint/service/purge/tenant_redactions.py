@@ -68,7 +68,7 @@ class TenantRedactions(TenantService):
         if known is None:
             waiting_redactions.check_signer(vault, redaction, confirmed=confirmed)
         elif known.redaction.digest != redaction.digest:
-            raise RemoteRefused("another purge has this id")
+            raise RemoteRefused("a different purge already has this id")
         else:
             waiting_redactions.sign_again(vault, known.redaction, redaction, confirmed=confirmed)
         if known is not None and known.applied:
@@ -88,10 +88,10 @@ class TenantRedactions(TenantService):
     def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
         """Purge a sealed agent completely. Its own machines purge parts of it, because the endpoint cannot read it."""
         if redaction.scope != WHOLE_AGENT:
-            raise RemoteRefused(f"the agent {row.id} is sealed: only the machines of its user can purge parts of it")
+            raise RemoteRefused(f"the agent {row.id} is sealed, so only the machines of its user can purge parts of it")
         waiting_redactions.signer_of(redaction)
         if not confirmed and row.facts.runtime != TRIAL:
-            raise RemoteDenied("purging a whole sealed agent needs the token of its owner", scope=PURGE)
+            raise RemoteDenied("purging a whole sealed agent requires the token of its owner", scope=PURGE)
         return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
 
     def _purged_again(self, purged: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
@@ -223,7 +223,7 @@ class TenantRedactions(TenantService):
 
     def _vault(self, row: AgentRow) -> Vault:
         if row.vault is None:
-            raise RemoteRefused(f"the agent {row.id} is sealed: only the machines of its user can purge it")
+            raise RemoteRefused(f"the agent {row.id} is sealed, so only the machines of its user can purge it")
         return self._vaults.get(row.id, row.vault)
 
 

@@ -48,7 +48,7 @@ def check_signer(vault: Vault, redaction: Redaction, *, confirmed: bool) -> None
         return
     if head.signature is None:
         if not confirmed:
-            raise RemoteRefused("the history is not signed: the operator of the endpoint must confirm its purge")
+            raise RemoteRefused("the history is not signed, so the operator of the endpoint must confirm the purge")
     elif not _is_of_writer(head.signature, redaction) and signer not in _writers(vault):
         raise RemoteRefused("the purge is not signed by the user who writes this agent")
 
@@ -143,7 +143,7 @@ class WaitingRedactions(TenantService):
                 continue
             redaction_of(redaction.to_json(), row.id)
             if redaction.id in there or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
-                raise RemoteRefused("the bundle contains a purge without a request by the user who signed it")
+                raise RemoteRefused("the bundle contains a purge that the user who signed the bundle did not request")
             if is_nothing_there(vault, redaction):
                 vault.redact(redaction)
             else:
