@@ -128,7 +128,7 @@ class AgentError(DaemonError):
     code = "agent"
     fix = "lifeboat agents list"
 
-    NAME_REFUSED = ErrorCode("name_refused", "Invalid or taken agent name", exit_status=3)
+    NAME_REFUSED = ErrorCode("name_refused", "The agent name is invalid or already in use", exit_status=3)
     ALREADY_PROTECTED = ErrorCode("already_protected", "This folder is already protected", exit_status=3)
     AMBIGUOUS_AGENT = ErrorCode("ambiguous_agent", "The name matches more than one agent")
     LOOKS_LIKE = ErrorCode(
@@ -343,7 +343,7 @@ class RestoreError(DaemonError):
     )
     TARGET_REFUSED = ErrorCode(
         "target_refused",
-        "This folder cannot be a restore target",
+        "Lifeboat cannot restore into this folder",
         fix="lifeboat restore AGENT --to NEW-FOLDER",
         exit_status=3,
     )

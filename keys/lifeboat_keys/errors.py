@@ -42,14 +42,14 @@ class KeysError(LifeboatError):
     WORDS_AS_PASSPHRASE = ErrorCode(
         "words_as_passphrase",
         "Recovery words cannot be a passphrase",
-        meaning="a new passphrase that is made of the words of a key",
+        meaning="the new passphrase consists of recovery words",
         fix="choose another passphrase",
         exit_status=3,
     )
     STORE_READ_ONLY = ErrorCode(
         "store_read_only",
         "This store cannot save a key",
-        meaning="a store into which this program cannot write a key",
+        meaning="Lifeboat cannot write a key into this store",
         fix="lifeboat keys init --store passphrase",
         exit_status=3,
     )
@@ -62,20 +62,19 @@ class KeysError(LifeboatError):
     EXISTS = ErrorCode(
         "key_exists",
         "This home already has a key, and Lifeboat never overwrites keys",
-        meaning="a key would be overwritten",
+        meaning="the command would overwrite an existing key",
         exit_status=3,
     )
     UNSAFE = ErrorCode(
         "key_unsafe",
         "Other users can access a key file",
-        meaning="a key file that others can read, own, or redirect",
+        meaning="other users can read, own, or redirect a key file",
         exit_status=3,
     )
     NOT_A_KIT = ErrorCode(
         "not_a_kit",
         "This file is not a recovery kit",
-        meaning="a file that is not a recovery kit, or contains the words of another key than the one that "
-        "the page states",
+        meaning="the file is not a recovery kit, or contains the words of another key than the page states",
         fix="type the words of the page yourself: lifeboat keys recover",
     )
     UNKNOWN_MACHINE = ErrorCode(
@@ -99,7 +98,7 @@ class NoKey(KeysError):
     KEYRING_AWAY = ErrorCode(
         "keyring_away",
         "The OS keyring cannot be used",
-        meaning="no OS keyring can be used, or it crashed",
+        meaning="this machine has no usable OS keyring, or the OS keyring crashed",
         fix="lifeboat keys recover --store passphrase",
         retryable=True,
     )
@@ -179,20 +178,20 @@ class UnsealError(KeysError):
     WRONG_USER_KEY = ErrorCode(
         "wrong_user_key",
         "A credential is encrypted for another user's key",
-        meaning="sealed for an agent of another user's key",
+        meaning="the credential is sealed for an agent of another user's key",
         fix="lifeboat keys status",
         exit_status=3,
     )
-    WRONG_AGENT_KEY = ErrorCode("wrong_agent_key", meaning="sealed for another key of the agent")
+    WRONG_AGENT_KEY = ErrorCode("wrong_agent_key", meaning="the credential is sealed for another key of the agent")
     WRONG_BINDING = ErrorCode("wrong_binding", meaning="the fields of the credential were changed after it was sealed")
     SWAPPED_AGENT = ErrorCode(
         "swapped_agent",
         "This credential belongs to another agent",
-        meaning="sealed for a different agent than the one that contains it",
+        meaning="the credential is sealed for a different agent than the one that contains it",
         exit_status=3,
     )
-    PAYLOAD_CHANGED = ErrorCode("payload_changed", meaning="the ciphertext was changed")
-    PAYLOAD_TRUNCATED = ErrorCode("payload_truncated", meaning="a part of the ciphertext is missing")
+    PAYLOAD_CHANGED = ErrorCode("payload_changed", meaning="the ciphertext of the credential was changed")
+    PAYLOAD_TRUNCATED = ErrorCode("payload_truncated", meaning="a part of the credential's ciphertext is missing")
 
 
 class UnknownSealing(UnsealError):
@@ -201,7 +200,7 @@ class UnknownSealing(UnsealError):
     ALGORITHM_REFUSED = ErrorCode(
         "algorithm_refused",
         "A credential uses an unknown algorithm",
-        meaning="sealed by Lifeboat, but with an unknown algorithm in its header",
+        meaning="the credential was sealed by Lifeboat, but its header states an unknown algorithm",
         exit_status=3,
     )
 
@@ -213,25 +212,25 @@ class AgeError(KeysError):
     BAD_RECIPIENT = ErrorCode(
         "bad_recipient",
         "The text is not the public key of an age key",
-        meaning="not the public key of an age key",
+        meaning="the text is not the public key of an age key",
         fix="give the public key that age-keygen printed: age1...",
     )
     NOT_AGE = ErrorCode(
         "not_age",
         "The file is not encrypted in a known format",
-        meaning="not a file in the age format, or an unknown variant of it",
+        meaning="the file is not in the age format, or is in an unknown variant of it",
     )
     PASSPHRASE_NEEDED = ErrorCode(
         "passphrase_needed",
         "The file is encrypted with a passphrase",
-        meaning="encrypted with a passphrase, and none was given",
+        meaning="the file is encrypted with a passphrase, and none was given",
         fix="the same command with --passphrase-stdin",
     )
     WRONG_PASSPHRASE = ErrorCode("archive_passphrase", "The passphrase is wrong")
     EXCESSIVE_WORK = ErrorCode(
         "excessive_work",
         "Opening the file would take unreasonably long",
-        meaning="a header for a passphrase that would take hours of computing",
+        meaning="the header of the file would take hours of computing to open",
         exit_status=3,
     )
     CHANGED = ErrorCode(

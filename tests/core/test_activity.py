@@ -62,9 +62,7 @@ def test_a_purge_stands_with_its_receipt_and_none_of_its_content(ada: Protected)
     request = PurgeRequest((), PurgeTerms(texts=("Soup.",)), PurgeOptions())
     found, _ = purge_run.preview_purge(ada.context, ada.agent, request)
     done = purge_run.purge_content(ada.context, ada.agent, request, found, {})
-    assert (
-        next(each.text for each in told(ada) if each.kind == "purge") == f"purged 1 memory, receipt {done.receipt}"
-    )
+    assert next(each.text for each in told(ada) if each.kind == "purge") == f"purged 1 memory, receipt {done.receipt}"
 
 
 def test_an_agent_that_was_purged_whole_stands_there_too(ada: Protected) -> None:

@@ -83,7 +83,7 @@ def test_only_the_changed_part_of_a_settings_file_is_shown(settings: Path, hook:
 def test_a_plan_that_was_made_from_other_bytes_changes_nothing(settings: Path, hook: SettingsHook) -> None:
     hook.stale = True
     context = Context.open()
-    with pytest.raises(HookFailed, match="changed meanwhile"):
+    with pytest.raises(HookFailed, match="changed in the meantime"):
         session_hook_setup.install_hook(context, find_agent(context, "Notes"))
     assert settings.read_bytes() == SETTINGS
 

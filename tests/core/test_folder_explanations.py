@@ -39,14 +39,16 @@ def test_a_state_directory_and_another_users_home_name_the_workspace(home: Path)
     assert "it is the state directory of" in refused(home / ".openclaw")["message"]
     openclaw_workspaces.make_state_dir(home / "bob/.openclaw")
     error = refused(home / "bob")
-    assert f"{home}/bob contains" in error["message"] and error["fix"].endswith("bob/.openclaw/workspace")
+    assert f"{home}/bob is not a workspace: it contains" in error["message"] and error["fix"].endswith(
+        "bob/.openclaw/workspace"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (".git/HEAD", "is a git repository without the files of an agent"),
-        (".claude/settings.json", "is a project that Claude Code works on"),
+        (".git/HEAD", "is a Git repository without the files of a known agent runtime"),
+        (".claude/settings.json", "is a project directory of Claude Code"),
         ("letter.txt", "contains 1 entry, but no file of a known agent runtime"),
     ],
 )
@@ -62,7 +64,7 @@ def test_a_project_with_notes_can_be_protected_by_the_profile_for_notes(home: Pa
     (home / "project").mkdir()
     (home / "project/CLAUDE.md").write_text("# Notes\n")
     error = refused(home / "project")
-    assert "is a project that Claude Code works on" in error["message"]
+    assert "is a project directory of Claude Code" in error["message"]
     assert error["fix"] == f"lifeboat agents add --runtime markdown {home / 'project'}"
     assert run("agents", "add", "--runtime", "markdown", home / "project")["runtime"] == "markdown"
 

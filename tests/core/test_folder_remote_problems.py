@@ -129,7 +129,7 @@ def test_a_disk_that_is_not_mounted_is_said_before_and_after_the_remote_was_adde
     disk.rename(tmp_path / "unplugged")
     error = run("remote", "add", "stick", url, expect=1)["error"]
     assert error["message"].startswith(f"{disk / 'lifeboat'} does not contain the remote")
-    assert error["fix"] == "lifeboat sync" and "mount it first" in error["message"]
+    assert error["fix"] == "lifeboat sync" and "Mount it first" in error["message"]
 
 
 def test_another_disk_in_its_place_is_said(tmp_path: Path) -> None:

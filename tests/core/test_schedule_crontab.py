@@ -110,7 +110,7 @@ def test_a_day_of_the_month_and_one_of_the_week_are_either() -> None:
     ["", "hourly", "* * * *", "* * * * * *", "61 * * * *", "0 24 * * *", "0 0 * * 8", "0 0 * * mon-", "* * * * */0"],
 )
 def test_what_is_no_schedule_is_refused(expression: str) -> None:
-    with pytest.raises(ValueError, match="five fields of cron"):
+    with pytest.raises(ValueError, match="a cron schedule with five fields"):
         Crontab(expression)
 
 

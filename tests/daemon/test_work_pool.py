@@ -134,7 +134,7 @@ def test_a_broken_installation_is_said_and_not_tried_again_and_again(monkeypatch
             office.do("echo")
         assert len(started) == 2
         office.workers.warm()
-        with pytest.raises(WorkerFailed, match="next attempt"):
+        with pytest.raises(WorkerFailed, match="tries again"):
             office.do("echo")
         assert len(started) == 2
         office.workers._command = work_program.command()

@@ -161,7 +161,7 @@ def test_a_restore_never_puts_a_log_under_a_running_program(tmp_path: Path) -> N
     harness.capture(full=True)
     with log.open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(Exception, match="is running and uses the files"):
+        with pytest.raises(Exception, match="is using these files"):
             harness.restore(harness.made.workspace, at=0)
     assert log.read_bytes() == LOG + b" and more"
 

@@ -268,9 +268,9 @@ def test_an_agent_without_a_pair_has_no_secret_to_give(keys: HomeKeys) -> None:
 
 @pytest.mark.parametrize("agent_id", ["", "../user", "a/b", ".lock", "a\0b", "x" * 65])
 def test_an_id_that_is_no_file_name_is_refused(keys: HomeKeys, agent_id: str) -> None:
-    with pytest.raises(KeyDamaged, match="not an agent id"):
+    with pytest.raises(KeyDamaged, match="not a valid agent id"):
         keys.agent_public(agent_id)
-    with pytest.raises(KeyDamaged, match="not an agent id"):
+    with pytest.raises(KeyDamaged, match="not a valid agent id"):
         keys.import_agent({"agent_id": agent_id})
 
 
@@ -402,7 +402,7 @@ class _Garbles(SystemFiles):
 
 
 def test_a_key_that_does_not_read_back_is_not_used(folder: Path) -> None:
-    with pytest.raises(KeyDamaged, match="read back"):
+    with pytest.raises(KeyDamaged, match="when read again"):
         HomeKeys(folder, files=_Garbles()).ensure()
     assert not (folder / "user.json").exists()
 

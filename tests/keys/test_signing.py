@@ -138,14 +138,14 @@ def test_any_flipped_byte_of_any_field_is_refused(draw: st.DataObject, trusting:
 @pytest.mark.parametrize("value", [None, 2, "", [], {}])
 def test_a_missing_or_misshapen_field_is_refused(field: str, value: object) -> None:
     signed = _signed()
-    with pytest.raises(SignatureError, match="not well formed"):
+    with pytest.raises(SignatureError, match="the format of the signature is invalid"):
         sequence_signatures.verify_sequence(
             replace(signed, signature={**(signed.signature or {}), field: value}), TRUSTED
         )
 
 
 def test_a_signature_that_is_no_object_is_refused() -> None:
-    with pytest.raises(SignatureError, match="not well formed"):
+    with pytest.raises(SignatureError, match="the format of the signature is invalid"):
         sequence_signatures.verify_sequence(_sequence(signature=["x"]), None)
 
 

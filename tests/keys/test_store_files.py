@@ -528,7 +528,7 @@ def test_a_home_that_lost_all_that_says_whose_it_is_gets_no_second_key(
     words = keys.user_key().words()
     for name in ("user.json", "device.key"):
         (tmp_path / "keys" / name).unlink()
-    with pytest.raises(NoKey, match="with the key id of this home") as caught:
+    with pytest.raises(NoKey, match="contain the key id of this home") as caught:
         keys.ensure()
     assert caught.value.fix == "lifeboat keys recover"
     keys.install(UserKey.from_words(words))

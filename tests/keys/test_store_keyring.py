@@ -102,7 +102,7 @@ def test_the_keys_of_two_homes_lie_beside_each_other(around: KeyEnvironment, fak
     key = UserKey.generate()
     KeyringStore(around).keep(key)
     other = KeyEnvironment("another-home", around.environment)
-    with pytest.raises(NoKey, match="has no key"):
+    with pytest.raises(NoKey, match="does not contain the key"):
         KeyringStore(other).read(key.key_id)
     KeyringStore(other).keep(key)
     assert len(fake.held()) == 2

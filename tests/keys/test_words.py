@@ -38,7 +38,7 @@ def test_words_may_be_numbered_shouted_and_spread_over_lines() -> None:
 
 
 def test_a_wrong_number_of_words_is_said() -> None:
-    with pytest.raises(BadWords, match="23 words were given"):
+    with pytest.raises(BadWords, match="a key has 24 words, but the number of words that were given is 23"):
         bip39_words.from_words(["abandon"] * 23)
 
 

@@ -253,5 +253,5 @@ def test_the_command_says_what_it_did(moving: Moving) -> None:
 
 
 def test_only_files_move(moving: Moving) -> None:
-    with pytest.raises(errors.EndpointSettings, match="already shared"):
+    with pytest.raises(errors.EndpointSettings, match="already stores its data in a shared database"):
         migrate_endpoint(moving.new, moving.old)

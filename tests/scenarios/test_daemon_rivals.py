@@ -61,7 +61,7 @@ def test_of_ten_that_start_at_once_one_serves_and_the_others_say_who(ada: Harbou
         until(lambda: serves(winner), "one to serve")
         assert sorted(daemon.wait() for daemon in made if daemon is not winner) == [3] * 9
         said = (ada.context.home.folder.parent / "daemon.out").read_text()
-        assert said.count(f"process {winner.pid} has served") == 9
+        assert said.count(f"process {winner.pid} has been the daemon for") == 9
         with (ada.workspace / "MEMORY.md").open("a") as memory:
             memory.write("\n- Ten came, one stayed.\n")
         until(lambda: ada.head == 1, "a change to be captured")

@@ -46,7 +46,7 @@ def require_folder(context: Context, folder: Path) -> None:
         raise AgentError.WORKSPACE_REFUSED(f"{folder} does not exist", fix=_suggest_sibling(folder))
     if folder.name.lower().endswith(_ARCHIVES):
         fix = f"lifeboat alf import {_quoted(folder)} --to {_quoted(folder.with_name(folder.name.split('.')[0]))}"
-        raise AgentError.WORKSPACE_REFUSED(f"{folder} is an archive, not a folder", fix=fix)
+        raise AgentError.WORKSPACE_REFUSED(f"{folder} is an archive file, not a folder", fix=fix)
     parent = folder.parent
     is_workspace = any(adapter.recognises(parent) for adapter in context.adapters())
     fix = f"lifeboat agents add {_quoted(parent)}" if is_workspace else DISCOVER

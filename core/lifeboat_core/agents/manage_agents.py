@@ -238,9 +238,9 @@ def _are_apart(context: Context, folder: Path, agent: Agent, workspace: Path) ->
     )
 
 
-def _overlap(folder: Path, other: Path, named: str) -> str:
+def _overlap(folder: Path, other: Path, protected_folder: str) -> str:
     is_or_contains = "is" if folder == other else "is inside" if other in folder.parents else "contains"
-    return f"{folder} {is_or_contains} {named}"
+    return f"{folder} {is_or_contains} {protected_folder}"
 
 
 def _home_folders(context: Context) -> set[Path]:

@@ -116,7 +116,7 @@ def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:
     before = {path: _read(files, path) for path in (*write, *edit)}
     for path, change in edit.items():
         if before[path] != change.before:
-            raise HookFailed(f"{path} changed meanwhile; nothing was changed")
+            raise HookFailed(f"{path} changed in the meantime, so Lifeboat did not change it")
     changes: dict[Path, bytes | None] = {**write, **{path: change.after for path, change in edit.items()}}
     with convert_system_errors():
         for path, data in changes.items():
@@ -158,12 +158,12 @@ def _run_steps(context: Context, planned: HookPlan) -> None:
             timeout_seconds=step.timeout_seconds,
         )
         if not ran.ok:
-            why = (
+            reason = (
                 f"the program did not end within {step.timeout_seconds} seconds"
                 if ran.timed_out
                 else ran.output.strip() or f"exit status {ran.exit_status}"
             )
-            raise HookFailed(f"{Path(step.command[0]).name} {' '.join(step.command[1:])}: {why}")
+            raise HookFailed(f"{Path(step.command[0]).name} {' '.join(step.command[1:])}: {reason}")
 
 
 def _put_back(files: FileOperations, before: dict[Path, bytes | None]) -> None:

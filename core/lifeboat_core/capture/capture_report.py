@@ -92,8 +92,8 @@ class CaptureReport:
 
     def stale_files(self) -> dict[str, str]:
         """Return every file whose present version is not captured, with the reason."""
-        left_out = {path: why for path, why in self.left_out.items() if path not in self.skipped}
-        unread = {path: f"{words}: {why}" for words, files in self._unreadable() for path, why in files.items()}
+        left_out = {path: reason for path, reason in self.left_out.items() if path not in self.skipped}
+        unread = {path: f"{words}: {reason}" for words, files in self._unreadable() for path, reason in files.items()}
         return left_out | unread
 
     def _unreadable(self) -> tuple[tuple[str, dict[str, str]], ...]:
@@ -105,7 +105,9 @@ class CaptureReport:
         named = *self._unreadable(), (KEPT_OUT, self.over_limit), (LATE, self.late)
         rest = f": {command}" if command else ""
         found = [
-            f"{path_text(path)} {problem}: {why}" for problem, files in named for path, why in sorted(files.items())
+            f"{path_text(path)} {problem}: {reason}"
+            for problem, files in named
+            for path, reason in sorted(files.items())
         ]
         more = [f"and {count_text(len(found) - MOST_REASONS, 'more file')}{rest}"] if len(found) > MOST_REASONS else []
         return [*found[:MOST_REASONS], *more, *(f"{each}{rest}" for each in self._capped())]

@@ -56,7 +56,7 @@ def _find(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None
     if not os.path.isdir(workspace):
         name = quote_argument(session.agent.name)
         session.missing(
-            f"{workspace} does not exist; to restore it: lifeboat restore {name}; "
+            f"the workspace {workspace} does not exist; to restore it: lifeboat restore {name}; "
             f"if it was moved: lifeboat agents move {name} FOLDER"
         )
         return None

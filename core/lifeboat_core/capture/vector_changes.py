@@ -74,14 +74,16 @@ class VectorChanges:
 
     def problems(self) -> list[str]:
         """Return sentences about vectors that are not captured."""
-        said = [f"the vectors listed in {path} cannot be read: {why}" for path, why in sorted(self.unreadable.items())]
+        said = [
+            f"the vectors listed in {path} cannot be read: {reason}" for path, reason in sorted(self.unreadable.items())
+        ]
         if self._unfit and self.model is not None:
-            size = f"{self.model.dimensions} finite numbers"
+            expected_numbers = f"{self.model.dimensions} finite numbers"
             first, count = self._unfit[0], len(self._unfit)
             said.append(
-                f"the vector of the memory {first} was not captured, because it does not consist of {size}"
+                f"the vector of the memory {first} was not captured, because it does not consist of {expected_numbers}"
                 if count == 1
-                else f"{count} vectors were not captured, because they do not consist of {size}. The "
+                else f"{count} vectors were not captured, because they do not consist of {expected_numbers}. The "
                 f"first belongs to the memory {first}"
             )
         return said

@@ -155,9 +155,9 @@ def _was_replaced(session: CaptureSession, seen: WorkspaceSurvey, held: list[str
     still = sum(1 for name in held if name in seen.scan.found)
     if still * 2 >= len(held):
         return False
-    count = f"only {still} of the {len(held)} captured files"
+    remaining_files = f"only {still} of the {len(held)} captured files"
     session.missing(
-        f"the workspace {seen.workspace.folder} was replaced by another folder with {count}; "
+        f"the workspace {seen.workspace.folder} was replaced by another folder with {remaining_files}; "
         f"{advise_on_missing(session)}"
     )
     return True

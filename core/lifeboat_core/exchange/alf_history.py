@@ -137,8 +137,10 @@ def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, m
 def _check_base(base: int, before: int | None) -> None:
     """Refuse a delta whose base is not the state before it: the service lacks a state in between."""
     if base != before:
-        there = "the history has no earlier sequence" if before is None else f"the sequence before it is {before}"
-        raise ExchangeError.HOSTED_HISTORY(f"the delta is based on sequence {base}, but {there}")
+        earlier_sequence = (
+            "the history has no earlier sequence" if before is None else f"the sequence before it is {before}"
+        )
+        raise ExchangeError.HOSTED_HISTORY(f"the delta is based on sequence {base}, but {earlier_sequence}")
 
 
 def _clock(context: Context, text: str) -> _PastClock:

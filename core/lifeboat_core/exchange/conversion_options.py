@@ -44,7 +44,7 @@ def _value(option: FormatOption, given: Mapping[str, Value]) -> Value:
     if option.kind is OptionKind.CHOICE and value not in option.choices:
         raise ExchangeError.OPTION_REFUSED(f"--{option.name} must be one of: {', '.join(option.choices)}")
     if option.kind is OptionKind.FILE and not Path(value).is_file():
-        raise ExchangeError.OPTION_REFUSED(f"--{option.name} must be an existing file: {value}")
+        raise ExchangeError.OPTION_REFUSED(f"--{option.name} must name an existing file, and {value} does not exist")
     return value
 
 

@@ -504,9 +504,11 @@ def _just_woke(now: datetime, awake: AwakeTime) -> bool:
 
 def _overdue_words(seen: StatusFacts, agent: Agent, now: datetime) -> str:
     since = find_agent_unverified_since(seen, agent, now)
-    where = " outside of this disk" if remote_health.select_required(seen.remotes) else ""
+    outside_of_disk = " outside of this disk" if remote_health.select_required(seen.remotes) else ""
     return (
-        "" if since is None else f"there has been no verified copy{where} for {age_text((now - since).total_seconds())}"
+        ""
+        if since is None
+        else f"there has been no verified copy{outside_of_disk} for {age_text((now - since).total_seconds())}"
     )
 
 
@@ -526,11 +528,11 @@ def mark_blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
     return replace(status, state=state, reasons=[waits_for, *status.reasons], reason_codes=codes, waits_for=waits_for)
 
 
-def mark_half_watched(status: AgentStatus, why: str) -> AgentStatus:
+def mark_half_watched(status: AgentStatus, cause: str) -> AgentStatus:
     """Return the status with a reason why not every change starts a capture. The state stays: scans find the rest."""
-    reason = f"Lifeboat does not notice every change immediately: {why}"
+    reason = f"Lifeboat does not notice every change immediately: {cause}"
     codes = [*status.reason_codes, "half_watched"]
-    return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=why)
+    return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=cause)
 
 
 def add_daemon_facts(found: AgentStatus, told: AgentStatus) -> AgentStatus:
@@ -599,8 +601,8 @@ def _whereabouts(agents: list[AgentStatus], now: datetime) -> str:
     if not here:
         return at
     remotes = [remote for one in here for remote in one.remotes if remote.sequence is not None]
-    where = "; ".join(["on this disk", *_elsewhere(remotes, now)]) if remotes else "on this disk only"
-    return f"{at}, {count_text(len(here), 'agent')} {where}" if places else f", {where}"
+    verified_places = "; ".join(["on this disk", *_elsewhere(remotes, now)]) if remotes else "on this disk only"
+    return f"{at}, {count_text(len(here), 'agent')} {verified_places}" if places else f", {verified_places}"
 
 
 def _elsewhere(remotes: list[RemoteFacts], now: datetime) -> Iterator[str]:

@@ -208,21 +208,23 @@ def _waiting_words(remote: RemoteFacts) -> str:
 
 def describe_waiting_purge(remote: RemoteFacts) -> str:
     """Say for people that something purged here still exists there."""
-    what = count_text(remote.purges, "purge")
+    purges = count_text(remote.purges, "purge")
     if remote.purges_wait_until is not None:
         verb = "waits" if remote.purges == 1 else "wait"
         until = time_text(remote.purges_wait_until)
-        return f"{what} {verb} at {remote.name} until {until}; the owner of the remote can confirm or refuse until then"
+        return (
+            f"{purges} {verb} at {remote.name} until {until}; the owner of the remote can confirm or refuse until then"
+        )
     verb = "has" if remote.purges == 1 else "have"
-    why = f": {remote.purges_message}" if remote.purges_message else ""
-    return f"{what} {verb} not been applied at {remote.name} yet{why}"
+    reason = f": {remote.purges_message}" if remote.purges_message else ""
+    return f"{purges} {verb} not been applied at {remote.name} yet{reason}"
 
 
 def describe_refused_purge(remote: RemoteFacts) -> str:
     """Say for people that what was purged here stays there."""
-    what = count_text(remote.purges_refused, "purge")
+    purges = count_text(remote.purges_refused, "purge")
     return (
-        f"the owner of {remote.name} refused {what}, so the remote still has the purged data; for "
+        f"the owner of {remote.name} refused {purges}, so the remote still has the purged data; for "
         "details: lifeboat receipts list"
     )
 

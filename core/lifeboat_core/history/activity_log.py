@@ -180,8 +180,8 @@ def _of_receipt(receipt: JsonObject, known: dict[str, str]) -> ActivityEntry:
     number = sequence if isinstance(sequence, int) else None
     outcomes = receipt.get("outcomes")
     counts = {word: count for word, count in outcomes.items() if count} if isinstance(outcomes, dict) else {}
-    said = ", ".join(f"{count} {word}" for word, count in counts.items())
-    text = f"{receipt['to']}{f': {said}' if said else ''}"
+    outcome_counts = ", ".join(f"{count} {word}" for word, count in counts.items())
+    text = f"{receipt['to']}{f': {outcome_counts}' if outcome_counts else ''}"
     details = {"to": receipt["to"], "runtime": receipt.get("runtime"), "outcomes": counts}
     name = known.get(receipt["agent"]) or str(receipt["name"])
     return ActivityEntry(

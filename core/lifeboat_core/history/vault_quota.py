@@ -28,11 +28,11 @@ class VaultQuota:
     def shortage(self, more: int = 0) -> str | None:
         """Return for people why so many more bytes must not be stored; None when they may."""
         if self.used + more > self.max_size:
-            takes = "would exceed its maximum size" if self.used <= self.max_size else f"uses {size_text(self.used)}"
-            return f"the vault {takes}; the setting vault.max_size is {size_text(self.max_size)}"
+            usage = "would exceed its maximum size" if self.used <= self.max_size else f"uses {size_text(self.used)}"
+            return f"the vault {usage}; the setting vault.max_size is {size_text(self.max_size)}"
         if self.free - more < self.min_free:
-            left = f"only {size_text(self.free)} are free on the disk"
-            return f"{left}; the setting vault.min_free reserves {size_text(self.min_free)}"
+            free_space = f"only {size_text(self.free)} are free on the disk"
+            return f"{free_space}; the setting vault.min_free reserves {size_text(self.min_free)}"
         return None
 
 

@@ -189,9 +189,9 @@ def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceip
         "purge": (signed.redaction_id, receipt.id),
         "redaction": (signed.redaction_digest, receipt.digest),
     }
-    for what, (said, expected) in belongs.items():
+    for differing, (said, expected) in belongs.items():
         if said != expected:
-            yield f"the receipt of the vault is for another {what}"
+            yield f"the receipt of the vault is for another {differing}"
     if signed.remaining:
         yield f"{signed.remaining} of the items to be destroyed still exist"
     if signed.found.get(HITS):

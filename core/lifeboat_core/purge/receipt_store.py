@@ -54,8 +54,8 @@ def find_receipt(context: Context, receipt_id: str) -> PurgeReceipt:
     found = [each for each in _ids(context) if receipt_id and each.startswith(receipt_id.lower())]
     receipt = read_receipt(context, found[0]) if len(found) == 1 else None
     if receipt is None:
-        what = "several receipts have an id that begins" if len(found) > 1 else "no receipt has an id that begins"
-        raise DaemonError.UNKNOWN_RECEIPT(f"{what} with {receipt_id!r}")
+        no_or_several = "several receipts have" if found else "no receipt has"
+        raise DaemonError.UNKNOWN_RECEIPT(f"{no_or_several} an id that begins with {receipt_id!r}")
     return receipt
 
 

@@ -129,8 +129,9 @@ def _explain_unknown_runtime(context: Context, one: ReturningAgent) -> UnknownRu
     notes = usual.get(_ANY_NOTES, context.user_home / _ANY_NOTES)
     profile = context.home.profiles_folder / f"{agent.runtime}{shipped_profiles.SUFFIX}"
     return UnknownRuntime(
-        f"{one.name} is an agent of {agent.runtime!r}, which has no adapter here. If you wrote a folder "
-        f"profile for it, copy it to {profile}, and run the same command again. Or restore its files as notes",
+        f"{one.name} is an agent of {agent.runtime!r}, for which this machine has no adapter. If "
+        f"you wrote a folder profile for {agent.runtime!r}, copy it to {profile} and repeat the "
+        "command. Otherwise, restore the files of the agent as notes",
         fix=(
             f"lifeboat restore {quote_argument(agent.id)} --from {quote_argument(one.config.name)} "
             f"--to {quote_argument(str(notes))} --runtime {_ANY_NOTES} --with-credentials"

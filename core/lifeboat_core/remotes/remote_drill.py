@@ -127,11 +127,11 @@ def _note(context: Context, vault: Vault, config: RemoteConfig, found: RemoteDri
         verified = {"verified_number": found.drill.sequence, "verified_at": now}
         acknowledged_states.note_acknowledged(vault, config.id, drilled_at=now, drill_failed="", damaged="", **verified)
         return
-    first = found.drill.mismatches[0]
-    why = {"message": f"a test restore from the remote failed: {first}", "code": RemoteDamaged.code}
+    first_mismatch = found.drill.mismatches[0]
+    why = {"message": f"a test restore from the remote failed: {first_mismatch}", "code": RemoteDamaged.code}
     # With `files` and `keys` forgotten, the next push sends what the remote lacks of them.
     acknowledged_states.note_acknowledged(
-        vault, config.id, state=ERROR, drill_failed=first, damaged=first, files=None, keys="", **why
+        vault, config.id, state=ERROR, drill_failed=first_mismatch, damaged=first_mismatch, files=None, keys="", **why
     )
 
 

@@ -137,8 +137,8 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
     held = source.agent.held
     if held is not None and at is None:
         before = held.get("previous")
-        told = "" if before is None else f". To restore the sequence before it, use --at {before}"
-        yield f"{source.config.name} holds the newest sequence, because it removed much: {held.get('reason')}{told}"
+        advice = "" if before is None else f". To restore the sequence before it, use --at {before}"
+        yield f"{source.config.name} holds the newest sequence, because it removed much: {held.get('reason')}{advice}"
 
 
 def _warn_if_old(source: RemoteSource, newest: Sequence, now: datetime) -> Iterator[str]:

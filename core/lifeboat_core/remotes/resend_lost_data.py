@@ -125,8 +125,8 @@ class LostDataResender:
         numbers = self._remote.damaged_states(self._agent_id)
         missing = [number for number in numbers if self._vault.find(number) is None]
         if missing:
-            what = f"{sequences_text(missing)}, which this machine no longer has"
-            return f"{remote_verification.describe_reported_damage(there)}; this includes {what}"
+            lost_sequences = f"{sequences_text(missing)}, which this machine no longer has"
+            return f"{remote_verification.describe_reported_damage(there)}; this includes {lost_sequences}"
         return (
             f"{remote_verification.describe_reported_damage(there)}, and this machine does not have the data to "
             "repair it"

@@ -131,9 +131,9 @@ def _is_behind(vault: Vault, newest: SequenceRow | None, head: RemoteHead | None
 
 def _parted(name: str, head: RemoteHead) -> str:
     """Return the error for two remotes to which different machines wrote without contact."""
-    by = head.machine or head.writer or "another machine"
+    writer = head.machine or head.writer or "another machine"
     return (
-        f"the remote has another history, up to sequence {head.number} by {by}; `--replace "
+        f"the remote has another history, up to sequence {head.number} by {writer}; `--replace "
         f"{name}` would replace that history with the local one"
     )
 

@@ -318,7 +318,7 @@ class _ReceiptTeller:
             return _best(ends)
         if self._plan.options.path_globs:
             return ThingEnd(ItemOutcome.OMITTED, NOT_ASKED, "not_asked")
-        return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime contains it; {KEPT}", "kept_in_archive")
+        return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime contains this item; {KEPT}", "kept_in_archive")
 
     def _credential(self, credential_id: str) -> ThingEnd:
         fate = self._settled.get(credential_id)

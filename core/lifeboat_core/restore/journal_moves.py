@@ -62,11 +62,13 @@ def check_unchanged(files: FileOperations, moves: Iterable[JournalMove]) -> None
     for move in moves:
         if not move.loose and find_standing(files, text_to_path(move.target)) != move.seen:
             raise RestoreError.TARGET_CHANGED(
-                f"{text_to_path(move.target)} changed since the plan was made; nothing was moved"
+                f"{text_to_path(move.target)} changed after Lifeboat had planned the restore; nothing was moved"
             )
     new = find_new_log(files, moves)
     if new is not None:
-        raise RestoreError.TARGET_CHANGED(f"{new} was written since the plan was made; nothing was moved")
+        raise RestoreError.TARGET_CHANGED(
+            f"{new} was written after Lifeboat had planned the restore; nothing was moved"
+        )
 
 
 def find_new_log(files: FileOperations, moves: Iterable[JournalMove]) -> Path | None:

@@ -31,8 +31,8 @@ class LeftOutCode(ReasonCode):
         "there_already",
         "the file exists, and Lifeboat never replaces existing files of the state directory",
     )
-    SPECIAL_FILE = "special_file", "something other than a file, link or directory exists at this path"
-    UNCAPTURED_FOLDER = "uncaptured_folder", "a directory with files that were never captured exists at this path"
+    SPECIAL_FILE = "special_file", "the path exists, but is not a file, link or directory"
+    UNCAPTURED_FOLDER = "uncaptured_folder", "the path is a directory with files that were never captured"
     # Credentials
     CUT_OUT = "without_credentials", "the file lacks its credentials; to restore them, use --with-credentials"
     NOT_ASKED = "not_asked", "the file that contains the credential was not requested"

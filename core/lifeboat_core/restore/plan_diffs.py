@@ -122,7 +122,7 @@ def describe_plan(plan: RestorePlan) -> Iterator[str]:
 
 def _row_lines(write: DatabaseWrite) -> Iterator[str]:
     """Yield what becomes of the rows of a database, and of their sources by kind."""
-    rows = ", ".join(f"{count} to {what}" for what, count in write.counts.items() if count)
+    rows = ", ".join(f"{count} to {operation}" for operation, count in write.counts.items() if count)
     if rows:
         yield f"  {write.path.name}, rows: {rows}"
     for kind in sorted({fate.kind for fate in write.fates}):

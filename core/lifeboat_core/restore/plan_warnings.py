@@ -60,9 +60,13 @@ def select_warned_items(items: Iterable[PlanItem]) -> list[PlanItem]:
 
 
 def _gap_words(state: State, item: PlanItem, wanted: WantedFile) -> str:
-    said = f"{make_printable(item.name)} has a gap instead of a credential: {item.reason}"
+    gap_warning = f"{make_printable(item.name)} has a gap instead of a credential: {item.reason}"
     is_damaged = wanted.entry is not None and workspace_databases.is_damaged_database(read_wanted_body(state, wanted))
-    return f"{said}; until the gap is filled, SQLite reports this database as damaged" if is_damaged else said
+    return (
+        f"{gap_warning}; until the gap is filled, SQLite reports this database as damaged"
+        if is_damaged
+        else gap_warning
+    )
 
 
 def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents) -> list[str]:

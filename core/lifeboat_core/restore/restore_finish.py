@@ -115,8 +115,8 @@ def _stands(found: SeenPath | None, inode: int | None) -> bool:
 
 def _moved_away(named: list[str]) -> Iterator[str]:
     if named:
-        count = count_text(len(named), "restored file")
-        yield f"{count} moved, replaced or removed by another program during the restore, for example {named[0]}"
+        files = count_text(len(named), "restored file")
+        yield f"{files} moved, replaced or removed by another program during the restore, for example {named[0]}"
 
 
 @contextlib.contextmanager

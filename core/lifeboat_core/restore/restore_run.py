@@ -90,9 +90,9 @@ def _stopped_late(context: Context, plan: RestorePlan, done: RestoreReport) -> R
 def check_guards(plan: RestorePlan) -> None:
     """Check before the first write what the user has to agree to, and what makes the restore impossible."""
     if plan.unholdable:
-        named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
+        listed_names = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
         names = count_text(len(plan.unholdable), "name")
-        raise RestoreError.NAMES_DO_NOT_FIT(f"the file system of {plan.target} cannot store {names}: {named}")
+        raise RestoreError.NAMES_DO_NOT_FIT(f"the file system of {plan.target} cannot store {names}: {listed_names}")
     if plan.verdict is not SignatureVerdict.SIGNED and not plan.options.accept_unsigned:
         raise make_unsigned_error(plan)
     if plan.verdict is not SignatureVerdict.SIGNED and plan.options.with_credentials:

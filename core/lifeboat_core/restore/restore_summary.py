@@ -34,8 +34,12 @@ def summarize_restore(report: JsonObject, *, is_dry_run: bool = False) -> str:
         "memory": 0 if is_undo or is_there else _count_memories(report),
         "credential": 0 if is_undo else _count_injected(report),
     }
-    told = join_names([count_text(count, noun) for noun, count in counts.items() if count])
-    clauses = [f"{told} {'would be restored' if is_dry_run else 'restored'}" if told else "nothing to restore"]
+    restored_items = join_names([count_text(count, noun) for noun, count in counts.items() if count])
+    clauses = [
+        f"{restored_items} {'would be restored' if is_dry_run else 'restored'}"
+        if restored_items
+        else "nothing to restore"
+    ]
     if files["same"]:
         clauses.append(f"{count_text(files['same'], 'file')} unchanged")
     if files["removed"]:

@@ -184,5 +184,5 @@ def _not_taken_back(server: ServerWrite, fates: Sequence[ItemFate]) -> list[str]
     count = sum(fate.outcome in _PUT for fate in fates)
     if not count:
         return []
-    what = "memory was" if count == 1 else "memories were"
-    return [f"{count} {what} written to {server.server}; `lifeboat undo` does not remove them"]
+    memories_were = "memory was" if count == 1 else "memories were"
+    return [f"{count} {memories_were} written to {server.server}; `lifeboat undo` does not remove them"]

@@ -194,8 +194,8 @@ def _refuse_words(text: str) -> None:
     if not holds_recovery_words(text):
         return
     lines = [number for number, line in enumerate(text.split("\n"), 1) if holds_recovery_words(line)]
-    where = f"line {lines[0]}" if lines else "the file"
-    raise WordsInFile(f"{where} contains recovery words, which are not allowed in this file; remove them")
+    line_or_file = f"line {lines[0]}" if lines else "the file"
+    raise WordsInFile(f"{line_or_file} contains recovery words, which are not allowed in this file; remove them")
 
 
 def _check_depth(document: Any, left: int = _DEEPEST) -> None:
@@ -265,7 +265,7 @@ def write_config(home: Home, files: FileOperations, name: str, value: Any | None
         document = tomlkit.parse(_read(home.folder / file, files, home.folder / _LAST_GOOD[file]).decode())
     except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
         raise ConfigError(
-            f"{file}: {('this is not TOML' if known.private else error)}; repair the file first"
+            f"{file}: {'the file is not valid TOML' if known.private else error}; repair the file first"
         ) from None
     put_setting(document, known.name, value)
     data = tomlkit.dumps(document).encode()

@@ -19,7 +19,7 @@ _ANY = "*"
 _FARTHEST = timedelta(days=9 * 366)
 """29 February is at most eight years away."""
 _INSTANT = timedelta(microseconds=1)
-_EXAMPLE = "five fields of cron, like '30 7 * * mon-fri'"
+_EXAMPLE = "a cron schedule with five fields, like '30 7 * * mon-fri'"
 
 
 class Crontab:

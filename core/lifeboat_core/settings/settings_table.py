@@ -251,8 +251,8 @@ class Setting:
         try:
             return self.parse(written)
         except (ValueError, TypeError, OverflowError) as error:
-            shown = self.name if self.private else f"{self.name} = {written!r}"
-            raise BadSetting(f"{shown}: the value must be {error}") from None
+            setting_and_value = self.name if self.private else f"{self.name} = {written!r}"
+            raise BadSetting(f"{setting_and_value}: the value must be {error}") from None
 
 
 SETTINGS: dict[str, Setting] = {

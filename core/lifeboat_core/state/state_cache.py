@@ -38,5 +38,5 @@ def _bytes(files: FileOperations, path: Path) -> bytes:
     with os.fdopen(files.open_regular(path), "rb") as stream:
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise ValueError("it is too large for a cache")
+        raise ValueError("the file is too large for a cache")
     return data

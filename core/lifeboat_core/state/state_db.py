@@ -134,7 +134,7 @@ class StateDb:
             if connection.execute("pragma user_version").fetchone()[0] == 0:
                 state._create(vault_id)
             if not state._fits(vault_id):
-                raise sqlite3.DatabaseError("of another version or vault")
+                raise sqlite3.DatabaseError("the cache belongs to another version or another vault")
         except BaseException:
             connection.close()
             raise

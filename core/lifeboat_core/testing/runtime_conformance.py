@@ -65,10 +65,12 @@ class RuntimeConformance(AdapterConformance):
         before = tree_of(tmp_path / "installed")
         harness = Harness.begin(self.adapter(), made, tmp_path / "home")
         harness.capture()
-        assert tree_of(tmp_path / "installed") == before, "a capture writes into the installation"
+        assert tree_of(tmp_path / "installed") == before, "a capture wrote files into the installation of the runtime"
 
     def test_a_second_capture_finds_nothing(self, tmp_path: Path) -> None:
-        assert not self._begin(tmp_path).capture(full=True).changed, "a capture of an unchanged agent makes a sequence"
+        assert not self._begin(tmp_path).capture(full=True).changed, (
+            "a capture of an unchanged agent created a sequence"
+        )
 
     def test_a_new_memory_is_captured(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
@@ -78,9 +80,9 @@ class RuntimeConformance(AdapterConformance):
         harness.capture()
         after = harness.memories()
         new = [after[name] for name in after.keys() - before.keys()]
-        assert len(new) == 1 and text in new[0], f"the new memory is {new}"
+        assert len(new) == 1 and text in new[0], f"expected one new memory, captured: {new}"
         other = {name for name, text in before.items() if after.get(name, "").strip() != text.strip()}
-        assert not other, f"other memories changed: {other}"
+        assert not other, f"other memories changed too: {other}"
 
     def test_files_made_for_secrets_are_cut_anywhere(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
@@ -93,9 +95,9 @@ class RuntimeConformance(AdapterConformance):
             state = vault.state()
             stored = {entry.path: state.body(entry.path) for entry in state.entries("")}
         clear = [path for path, body in stored.items() if any(value.encode() in body for value in _SECRET_VALUES)]
-        assert not clear, f"secrets are captured in plain text in {clear}"
+        assert not clear, f"secrets were captured in plain text in {clear}"
         missing = [name for name in _MADE_FOR_SECRETS if not any(path.endswith(f"/{name}") for path in stored)]
-        assert not missing, f"files with secrets are not captured at all: {missing}"
+        assert not missing, f"files with secrets were not captured at all: {missing}"
 
     def test_a_damaged_database_is_no_deletion(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
@@ -105,7 +107,7 @@ class RuntimeConformance(AdapterConformance):
                 self.damage(database)
         with contextlib.suppress(LifeboatError):
             harness.capture()
-        assert harness.memories() == before, "an unreadable file is taken for deleted"
+        assert harness.memories() == before, "an unreadable file was treated as deleted"
 
     # And back ---------------------------------------------------------------------------------------------------
 
@@ -113,20 +115,22 @@ class RuntimeConformance(AdapterConformance):
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
         harness.restore(target)
         files, rows = harness.files(harness.made.workspace), harness.rows(harness.made.workspace)
-        assert harness.files(target) == files, "a file was restored with other bytes"
+        assert harness.files(target) == files, "a file was restored with other content"
         back = harness.rows(target)
-        assert len(back) == len(rows), "rows are missing or added"
+        assert len(back) == len(rows), "rows are missing or were added"
         for row, found in zip(rows, back, strict=True):
             differing = {name for name, value in row.items() if name in found and found[name] != value}
-            assert not differing, f"a row was restored with other {sorted(differing)}"
+            assert not differing, f"a row was restored with other values for {sorted(differing)}"
 
     def test_a_capture_after_a_restore_finds_nothing_new(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
         before = harness.memories()
         harness.restore(target, adopt=True)
         harness.capture()
-        assert harness.memories() == before, "a restore and a capture change memories"
-        assert not harness.capture().changed, "captures of the restored agent keep making sequences"
+        assert harness.memories() == before, "a restore followed by a capture changed memories"
+        assert not harness.capture().changed, (
+            "captures of the restored agent create new sequences although nothing changed"
+        )
 
     def test_restoring_again_finds_everything_there(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
@@ -134,16 +138,16 @@ class RuntimeConformance(AdapterConformance):
         before = harness.files(target), harness.rows(target)
         again = harness.restore(target)
         written = [each for each in again.fates if each["kind"] in ("file", "memory") and each["outcome"] in _WRITTEN]
-        assert not written, f"written again: {written}"
-        assert (harness.files(target), harness.rows(target)) == before, "a second restore changes files"
+        assert not written, f"files that the second restore wrote again: {written}"
+        assert (harness.files(target), harness.rows(target)) == before, "a second restore changed files"
 
     def test_the_receipt_adds_up(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
         report = harness.restore(target)
         names = sum(len(group["names"]) for group in report.fates)
-        assert sum(report.outcomes.values()) == report.objects == names, "the receipt's counts do not add up"
+        assert sum(report.outcomes.values()) == report.objects == names, "the counts of the receipt do not add up"
         missing = [group for group in report.fates if group["kind"] == "memory" and group["outcome"] not in _ARRIVED]
-        assert not missing, f"memories of the runtime itself are not restored: {missing}"
+        assert not missing, f"memories of the runtime itself were not restored: {missing}"
 
     def test_nothing_is_written_into_databases_while_the_runtime_runs(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
@@ -172,9 +176,9 @@ class RuntimeConformance(AdapterConformance):
             state.add(make_record(text, **fields))
         report = harness.import_(_with_layers(state), target)
         arrived = self._captured(harness, target)
-        assert _memories(report.fates, _ARRIVED) == len(_FOREIGN), f"on the receipt: {report.fates}"
+        assert _memories(report.fates, _ARRIVED) == len(_FOREIGN), f"the receipt contains {report.fates}"
         missing = {text for text, _ in _FOREIGN} - {text.strip() for text in arrived.values()}
-        assert not missing, f"memories of another runtime are lost: {missing}"
+        assert not missing, f"memories of another runtime were lost: {missing}"
 
     def test_memories_come_back_from_layers_alone(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "arrived" / "workspace"
@@ -189,7 +193,7 @@ class RuntimeConformance(AdapterConformance):
         harness.import_(state, target)
         wanted = Counter(text.strip() for text in memories_of(state).values())
         found = Counter(text.strip() for text in self._captured(harness, target).values())
-        assert not wanted - found, f"memories are lost without their files: {wanted - found}"
+        assert not wanted - found, f"memories were lost when they were imported without their files: {wanted - found}"
 
     def _captured(self, harness: Harness, workspace: Path) -> dict[str, str]:
         agent, _ = manage_agents.protect_workspace(

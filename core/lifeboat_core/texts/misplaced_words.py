@@ -25,8 +25,8 @@ def refuse_in_arguments(arguments: Sequence[str]) -> None:
     if holds_recovery_words(" ".join(arguments)):
         raise WordsError.WORDS_MISPLACED(
             (
-                "the command line contains recovery words; Lifeboat stored nothing, but your "
-                "shell's history may contain them: delete that line"
+                "the command line contains recovery words. Lifeboat stored nothing, but the "
+                "history of your shell may contain the words: delete that line"
             ),
             fix="lifeboat purge AGENT --text-stdin" if "purge" in arguments else None,
         )
@@ -41,7 +41,7 @@ def refuse_in_environment(environment: Mapping[str, str]) -> None:
         if name.startswith(_PREFIX) and name != _PASSPHRASE and holds_recovery_words(value):
             raise WordsError.WORDS_MISPLACED(
                 (
-                    f"the variable {name} contains recovery words; Lifeboat stored nothing, but "
+                    f"the variable {name} contains recovery words. Lifeboat stored nothing, but "
                     "all your programs can read the variable: remove it from the file that sets "
                     "it"
                 ),
@@ -52,5 +52,5 @@ def refuse_in_environment(environment: Mapping[str, str]) -> None:
 def refuse_in_field(field: str, text: str) -> str:
     """Return the text of a field. Raises WordsError.WORDS_MISPLACED where it holds the words of a key."""
     if holds_recovery_words(text):
-        raise WordsError.WORDS_MISPLACED(f"{field} contains recovery words; nothing was stored")
+        raise WordsError.WORDS_MISPLACED(f"{field} contains recovery words; Lifeboat stored nothing")
     return text

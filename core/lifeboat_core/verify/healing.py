@@ -136,8 +136,8 @@ class Healing:
         if not left:
             self.missed.clear()
             return
-        what = "rows or bytes were lost or changed, and no reachable remote has the originals"
-        self.lost.append(f"{sequences_text(left)}: {what}")
+        problem = "rows or bytes were lost or changed, and no reachable remote has the originals"
+        self.lost.append(f"{sequences_text(left)}: {problem}")
         if head is not None and head.number in vault.broken_states():
             # First: after a crash between the two a capture would count files as captured that no row names any more.
             delete_cache(self._context.home.state_file(self._agent.id))
@@ -190,8 +190,8 @@ class Healing:
                 lambda: vault.put_back(number, lambda: whole, has_room=lambda _: self._check_gaps(whole))
             )
         sequences = sequences_text(done.numbers)
-        what = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
-        self.healed.append(f"{sequences}: repaired {what} from {config.name}")
+        repaired_items = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
+        self.healed.append(f"{sequences}: repaired {repaired_items} from {config.name}")
         if whole.absent:
             paths = join_names([path_text(path) for path in sorted(whole.absent)])
             self.lost.append(f"{sequences}: no reachable remote has the bytes of {paths}")

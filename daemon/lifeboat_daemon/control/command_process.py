@@ -175,13 +175,15 @@ class CommandProcess:
             self._said = (self._said + data)[-_MOST_SAID:]
 
     def _failure(self) -> WorkerFailed | CommandLost:
-        how = describe_exit(self._process.returncode)
+        how_it_ended = describe_exit(self._process.returncode)
         if self._alone:
-            return WorkerFailed(f"the command {how}")
+            return WorkerFailed(f"the command {how_it_ended}")
         if self._is_ready:
-            return CommandLost(f"the process that runs commands {how}; commands in progress may continue")
+            return CommandLost(f"the process that runs commands {how_it_ended}; commands in progress may continue")
         last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # It has not read any request yet.
-        return WorkerFailed(": ".join([f"Lifeboat cannot run commands: the process for commands {how}", *last]))
+        return WorkerFailed(
+            ": ".join([f"Lifeboat cannot run commands: the process for commands {how_it_ended}", *last])
+        )
 
 
 def _stop_signal() -> int:

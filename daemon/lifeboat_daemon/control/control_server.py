@@ -198,13 +198,13 @@ class ControlServer:
             if not where.is_token(parameters.get("token")):
                 raise NotAllowed("the token of the request is missing, or is not the token in control.json", fix="")
             proof = {"reply": where.reply}
-        spoken = parameters.get("protocol")
-        if not isinstance(spoken, int) or not isinstance(parameters.get("app"), str):
+        client_protocol = parameters.get("protocol")
+        if not isinstance(client_protocol, int) or not isinstance(parameters.get("app"), str):
             raise BadRequest('the request hello needs "protocol" (a number) and "app" (a string)')
-        if spoken != json_rpc.PROTOCOL:
+        if client_protocol != json_rpc.PROTOCOL:
             raise OtherRelease(
                 f"the daemon is of release {self._release} and uses protocol {json_rpc.PROTOCOL}; the "
-                f"client uses protocol {spoken}"
+                f"client uses protocol {client_protocol}"
             )
         home = str(self._context.home.folder)
         hello = HelloAnswer(json_rpc.PROTOCOL, self._release, os.getpid(), home, self._started_at)

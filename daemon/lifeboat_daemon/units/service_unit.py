@@ -163,10 +163,10 @@ def _text(data: bytes) -> str:
     return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", errors="replace")
 
 
-def require_success(ran: ToolResult, what: str) -> ToolResult:
+def require_success(ran: ToolResult, failure: str) -> ToolResult:
     """Raise ServiceError.UNIT, with the message of the tool, if it failed."""
     if ran.status != 0:
-        raise ServiceError.UNIT(f"{what}: {ran.said}", fix=WITHOUT_MANAGER)
+        raise ServiceError.UNIT(f"{failure}: {ran.said}", fix=WITHOUT_MANAGER)
     return ran
 
 
@@ -199,9 +199,9 @@ def read_unit_file(context: Context, path: Path) -> str | None:
 def refuse_other_home(state: UnitState, context: Context) -> None:
     """Raise ServiceError.UNIT if the user's only service serves another home."""
     if state.installed and not state.ours:
-        other = state.home or "the default home"
+        other_home = state.home or "the default home"
         raise ServiceError.UNIT(
-            f"the service is installed for {other}, not for this home, {context.home.folder}",
+            f"the service is installed for {other_home}, not for this home, {context.home.folder}",
             fix="lifeboat service uninstall --force",
         )
 

@@ -43,9 +43,9 @@ def explain_watch_error(error: OSError) -> str:
     name = {errno.ENOSPC: WATCHES, errno.EMFILE: INSTANCES}.get(error.errno or 0)
     if name is None:
         return refusal_reason(error)
-    what = "watched folders" if name == WATCHES else "programs that watch folders"
+    limited_things = "watched folders" if name == WATCHES else "programs that watch folders"
     return (
-        f"the system limit for {what} is reached (fs.inotify.{name} is "
+        f"the system limit for {limited_things} is reached (fs.inotify.{name} is "
         f"{read_inotify_limit(name)}); to raise it: {write_limit_command(name)}"
     )
 

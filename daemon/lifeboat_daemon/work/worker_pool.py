@@ -283,7 +283,9 @@ class WorkerPool:
         self._all.discard(worker)
         if worker.jobs == 0 and worker.job is None and not worker.dismissed:
             self._failed_to_start()
-        self._event("worker.ended", pid=worker.pid, jobs=worker.jobs, how=LogWord(worker.how()), lines=worker.lines)
+        self._event(
+            "worker.ended", pid=worker.pid, jobs=worker.jobs, how=LogWord(worker.describe_end()), lines=worker.lines
+        )
 
     # Workers that do not start ----------------------------------------------------------------------------------
 

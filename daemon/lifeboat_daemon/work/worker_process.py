@@ -173,7 +173,7 @@ class WorkerProcess:
 
     # How it ended -----------------------------------------------------------------------------------------------
 
-    def how(self) -> str:
+    def describe_end(self) -> str:
         """How it ended, for people."""
         return describe_exit(self._process.returncode)
 
@@ -182,8 +182,10 @@ class WorkerProcess:
             return self._why
         if not self._ready.done():  # It has not read any user data yet, so its output may be shown.
             last = self.last_lines()
-            return WorkerFailed(f"a worker {self.how()} before it was ready" + (f": {last[-1]}" if last else ""))
-        return WorkerFailed(f"the worker {self.how()}")
+            return WorkerFailed(
+                f"a worker {self.describe_end()} before it was ready" + (f": {last[-1]}" if last else "")
+            )
+        return WorkerFailed(f"the worker {self.describe_end()}")
 
 
 def _nobody(_: JobProgress) -> None:

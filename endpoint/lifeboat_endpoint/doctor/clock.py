@@ -18,9 +18,9 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
         yield DoctorFinding(DoctorLevel.OK, TITLE, "the clock agrees with the times that the endpoint recorded before")
         return
     now, other = endpoint.clock.now(), endpoint.engine.time()
-    beside = "" if other is None else f", the clock of the database shows {times.to_text(other)}"
+    database_time = "" if other is None else f", the clock of the database shows {times.to_text(other)}"
     result = (
-        f"the clock of this machine shows {times.to_text(now)}{beside}; until this is corrected, "
+        f"the clock of this machine shows {times.to_text(now)}{database_time}; until this is corrected, "
         "the endpoint thins, sweeps and purges nothing"
     )
     yield DoctorFinding(

@@ -62,7 +62,7 @@ def _checksums(said: DatabaseSetup) -> DoctorFinding:
 
 
 def _connections(said: DatabaseSetup) -> DoctorFinding:
-    result = f"{said.connections} of {said.most_connections} connections are in use"
+    result = f"{said.connections} of {said.most_connections} connections to the database are in use"
     if said.connections <= _MANY * said.most_connections:
         return DoctorFinding(DoctorLevel.OK, TITLE, result)
     return DoctorFinding(

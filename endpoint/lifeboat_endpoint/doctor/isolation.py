@@ -51,9 +51,11 @@ def _apart(api: str, worker: str) -> DoctorFinding:
     return DoctorFinding(DoctorLevel.OK, TITLE, result)
 
 
-def _member(role: str, of: str) -> DoctorFinding:
-    fix = f'psql -c \'revoke "{of}" from "{role}"\''
-    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"the role {role} is a member of {of} and has its permissions", fix)
+def _member(role: str, other_role: str) -> DoctorFinding:
+    fix = f'psql -c \'revoke "{other_role}" from "{role}"\''
+    return DoctorFinding(
+        DoctorLevel.ERROR, TITLE, f"the role {role} is a member of {other_role} and has its permissions", fix
+    )
 
 
 def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[DoctorFinding]:
@@ -85,4 +87,6 @@ def _open(table: str) -> DoctorFinding:
 
 def _view(name: str) -> DoctorFinding:
     result = f"{name} is a view, which bypasses row-level security"
-    return DoctorFinding(DoctorLevel.WARNING, TITLE, result, f'check its permissions, or: psql -c "drop view {name}"')
+    return DoctorFinding(
+        DoctorLevel.WARNING, TITLE, result, f'check the permissions of the view, or: psql -c "drop view {name}"'
+    )

@@ -22,9 +22,11 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
         fix = "disable object versions for this bucket, and delete existing versions"
         yield DoctorFinding(DoctorLevel.WARNING, engine.store.objects, result, fix)
     else:
-        said = (
+        version_note = (
             "the object store does not report whether it keeps versions of deleted objects"
             if kept is None
             else "the object store keeps no versions of deleted objects"
         )
-        yield DoctorFinding(DoctorLevel.OK, engine.store.objects, f"a test object was written and deleted; {said}")
+        yield DoctorFinding(
+            DoctorLevel.OK, engine.store.objects, f"a test object was written and deleted; {version_note}"
+        )

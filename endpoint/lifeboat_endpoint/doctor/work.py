@@ -38,8 +38,8 @@ def _working(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
         return DoctorFinding(
             DoctorLevel.OK, TITLE, "workers finished jobs recently" if latest.ended else "no job was due yet"
         )
-    said = f"no worker has finished a job since {times.to_text(since)}"
-    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"{said}, so purges and thinning wait", _START)
+    result = f"no worker has finished a job since {times.to_text(since)}, so purges and thinning wait"
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, result, _START)
 
 
 def _waiting(counts: Iterable[JobCount]) -> DoctorFinding:

@@ -118,8 +118,8 @@ class ObjectKeyDocuments:
             return self._there(now)  # another process replaced it a moment ago
         newest = find_newer(listed, than=missing)
         if newest is None:
-            what_is = ", which has only an older version" if set(listed) - {missing} else ""
-            raise errors.VaultDamaged(f"{self.name} is missing in the object store{what_is}")
+            older_version_note = ", which has only an older version" if set(listed) - {missing} else ""
+            raise errors.VaultDamaged(f"{self.name} is missing in the object store{older_version_note}")
         found = self._there(newest)
         self._check_source(found)
         written = times.to_text(self._engine.clock.now())

@@ -149,7 +149,7 @@ def abort_migration(
 def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
     found = endpoint_config.read_config(folder, files)
     if found.store is not None:
-        raise errors.EndpointSettings(f"{folder} belongs to an endpoint that is already shared")
+        raise errors.EndpointSettings(f"the endpoint in {folder} already stores its data in a shared database")
     return found
 
 

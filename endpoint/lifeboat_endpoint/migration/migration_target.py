@@ -124,5 +124,8 @@ class MigrationTarget:
 
 def _store(found: EndpointConfig) -> SharedStore:
     if found.store is None:
-        raise errors.EndpointSettings("the target endpoint stores its data as files", fix=PREPARE)
+        raise errors.EndpointSettings(
+            "the target endpoint stores its data as files; a move needs a target with a database and an object store",
+            fix=PREPARE,
+        )
     return found.store

@@ -21,7 +21,9 @@ def parse_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise CannotServe(f"{text!r} is not HOST:PORT", fix="lifeboat endpoint serve --listen 0.0.0.0:8443 --data DIR")
+        raise CannotServe(
+            f"{text!r} is not in the form HOST:PORT", fix="lifeboat endpoint serve --listen 0.0.0.0:8443 --data DIR"
+        )
     return host, int(port)
 
 
@@ -88,7 +90,7 @@ def check_url(text: str, *, plain: bool) -> str:
         raise CannotServe(f"{text!r} is not a URL") from None
     schemes = ("http", "https") if plain else ("https",)
     if parts.scheme not in schemes or not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
-        raise CannotServe(f"{text!r} is not {' or '.join(schemes)}://HOST[:PORT][/PATH]")
+        raise CannotServe(f"{text!r} is not in the form {' or '.join(schemes)}://HOST[:PORT][/PATH]")
     return text.rstrip("/")
 
 

@@ -34,12 +34,12 @@ def count_lost(before: Set[frozenset[str]], after: Set[frozenset[str]]) -> int:
     return sum(chain.isdisjoint(there) for chain in before)
 
 
-def judge_loss(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -> str | None:
+def judge_loss(before: Set[frozenset[str]], after: Set[frozenset[str]], period: str) -> str | None:
     """Return the reason to hold the agent as a sentence, None if there is none."""
     gone, came = count_lost(before, after), count_lost(after, before)
     if not is_memory_loss(len(before), came, gone, LIMITS):
         return None
-    return f"{gone} of {len(before)} memories were removed {words}"
+    return f"{gone} of {len(before)} memories were removed {period}"
 
 
 def find_loss(
@@ -60,18 +60,18 @@ def find_loss(
     return None if reason is None else (reason, earlier.number)
 
 
-def _loss_since(vault: Vault, earlier: SequenceRow, runtime: str, words: str) -> str | None:
+def _loss_since(vault: Vault, earlier: SequenceRow, runtime: str, period: str) -> str | None:
     changes = vault.changes(earlier.number, vault.state().sequence.number)
-    return _memories_lost(vault, earlier, changes, words) or _files_lost(vault, earlier, changes, runtime, words)
+    return _memories_lost(vault, earlier, changes, period) or _files_lost(vault, earlier, changes, runtime, period)
 
 
-def _memories_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, words: str) -> str | None:
+def _memories_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, period: str) -> str | None:
     """Compare the whole memory only if enough records changed that a loss is possible."""
     ended = _endings(changes)
     # Below the minimum only a complete loss counts.
     if ended < _FEWEST or (ended < LIMITS.minimum and _has_memory(vault.state())):
         return None
-    return judge_loss(list_memories(vault.state(earlier.number)), list_memories(vault.state()), words)
+    return judge_loss(list_memories(vault.state(earlier.number)), list_memories(vault.state()), period)
 
 
 def _endings(changes: StateChanges) -> int:
@@ -90,7 +90,7 @@ def _has_memory(state: State) -> bool:
     return any(memory_records.is_visible(memory_records.parse_record(record.line)) for record in state.records())
 
 
-def _files_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, runtime: str, words: str) -> str | None:
+def _files_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, runtime: str, period: str) -> str | None:
     """Compare the files of the workspace, which only snapshots contain."""
     bases = [one.base for one in changes.entries if one.entry is None and one.base is not None]
     entries = [one.entry for one in changes.entries if one.base is None and one.entry is not None]
@@ -102,7 +102,7 @@ def _files_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, runti
     before = len(list_workspace_files(vault.state(earlier.number), runtime))
     if not is_file_loss(before, created, deleted, LIMITS):
         return None
-    return f"{deleted - created} of {before} files were removed {words}"
+    return f"{deleted - created} of {before} files were removed {period}"
 
 
 def list_workspace_files(state: State, runtime: str) -> set[str]:

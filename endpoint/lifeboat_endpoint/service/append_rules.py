@@ -33,7 +33,9 @@ def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, ep
     EpochBehind, StaleBase, RemoteRefused, in this order.
     """
     if sequence.epoch < epoch:
-        raise EpochBehind(f"writer epoch {sequence.epoch} has ended: the current one is {epoch}", epoch=epoch)
+        raise EpochBehind(
+            f"writer epoch {sequence.epoch} of the agent has ended; the current writer epoch is {epoch}", epoch=epoch
+        )
     newest = None if head is None else head.number
     if base != newest:
         raise StaleBase(_mismatch(base, newest), sequence=newest)
@@ -55,7 +57,7 @@ def _check_step(sequence: Sequence, newest: int | None, epoch: int) -> None:
 
 def _mismatch(base: int | None, newest: int | None) -> str:
     if newest is None:
-        return "the endpoint has no history of the agent, so a delta has no base"
+        return "the endpoint has no history of the agent, so it cannot apply a delta; push a snapshot instead"
     if base is None:
         return f"the endpoint has a history of the agent up to sequence {newest}; push a delta instead of a snapshot"
     return f"the newest sequence at the endpoint is {newest}, not the given base {base}"

@@ -316,7 +316,7 @@ def read_vault_head(vault: Vault) -> SequenceRow:
     """Return the head of a vault. Raises StaleBase if the vault is empty."""
     head = vault.head()
     if head is None:
-        raise StaleBase("the endpoint has no history of the agent, so a delta has no base")
+        raise StaleBase("the endpoint has no history of the agent, so it cannot apply a delta; push a snapshot instead")
     return head
 
 

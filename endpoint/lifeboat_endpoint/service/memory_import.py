@@ -98,7 +98,7 @@ def _put(memory: LegacyMemory, before: State, agent_id: str, added: Additions) -
         memory.put(memory_records.line_of(whole))
         # Existing partitions are never refused.
         if len(memory.partitions) > max(known, _MOST_QUARTERS):
-            message = f"the memories of an agent may span at most {_MOST_QUARTERS} quarters"
+            message = f"the memories of an agent may span at most {_MOST_QUARTERS} quarters of a year"
             raise BadDocument(message, entry="an imported memory", line=number)
     for number, (record_id, fields) in enumerate(added.changes, 1):
         held = before.record(record_id)

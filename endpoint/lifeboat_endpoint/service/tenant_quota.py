@@ -154,7 +154,8 @@ class TenantQuota:
             # With a small quota or many agents, agents are counted in smaller steps.
             self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
         if kept + uncounted > quota:
-            said = f"{size_text(kept)} of the quota of {size_text(quota)} are in use, and this request needs {size_text(uncounted)}"
+            used, needed = size_text(kept), size_text(uncounted)
+            said = f"{used} of the quota of {size_text(quota)} are in use, and this request needs {needed}"
             raise RemoteFull(said, retry_after=FULL_FOR)
 
     def _quota(self) -> int | None:

@@ -327,7 +327,9 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         with self._open(agent_id) as vault:
             made = vault.raise_epoch(expected)
             if made is None:
-                raise EpochMoved(f"the current writer epoch is {vault.epoch}, expected {expected}", epoch=vault.epoch)
+                raise EpochMoved(
+                    f"the current writer epoch of the agent is {vault.epoch}, expected {expected}", epoch=vault.epoch
+                )
             return made
 
     # Uploads ----------------------------------------------------------------------------------------------------

@@ -234,10 +234,13 @@ class _AuditExportChecker:
         """Check the count of rows. There may be more than an end counts, from an earlier run that was cut off."""
         if self._since_end < end.rows:
             self._wrong(
-                f"the final line counts {end.rows} rows up to row {end.number}, but the file has {self._since_end}"
+                f"the final line counts {end.rows} rows up to row {end.number}, but the file "
+                f"contains {self._since_end} rows"
             )
         if end.tenant is not None and self._whose is not None and end.tenant not in self._whose:
-            self._wrong(f"the part that ends at row {end.number} has rows of other tenants than {end.tenant}")
+            self._wrong(
+                f"the part of the export that ends at row {end.number} contains rows of other tenants than {end.tenant}"
+            )
         self._since_end, self._whose = 0, None
 
     def finish(self) -> AuditExportReport:

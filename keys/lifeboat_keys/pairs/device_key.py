@@ -121,11 +121,11 @@ def _check_certificate(public: bytes, message: bytes, certificate: bytes) -> Non
     _check_one(public, message, certificate, "the certificate of the machine's device key")
 
 
-def _check_one(public: bytes, message: bytes, signature: bytes, what: str) -> None:
+def _check_one(public: bytes, message: bytes, signature: bytes, signature_or_certificate: str) -> None:
     try:
         nacl.signing.VerifyKey(public).verify(message, signature)
     except nacl.exceptions.CryptoError:
-        raise SignatureError(f"{what} is invalid") from None
+        raise SignatureError(f"{signature_or_certificate} is invalid") from None
 
 
 def _certificate_message(device: bytes, user: UserPublic) -> bytes:

@@ -40,8 +40,7 @@ def from_words(words: str | Iterable[str]) -> bytes:
     """
     found = split_words(words)
     if len(found) != WORDS:
-        given = "1 word was" if len(found) == 1 else f"{len(found)} words were"
-        raise BadWords(f"{given} given, but a key has {WORDS} words")
+        raise BadWords(f"a key has {WORDS} words, but the number of words that were given is {len(found)}")
     unknown = [str(place) for place, word in enumerate(found, 1) if not is_known(word)]
     if unknown:
         raise BadWords(f"these words are not in the word list: number {', '.join(unknown)}")

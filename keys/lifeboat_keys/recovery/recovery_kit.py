@@ -113,7 +113,7 @@ def read_kit(text: str) -> UserKey:
     try:
         key = UserKey.from_words([found[place] for place in sorted(found)])
     except BadWords as error:
-        raise BadWords(f"on the page, {error.message}", fix=error.fix) from None
+        raise BadWords(f"on the page of the recovery kit, {error.message}", fix=error.fix) from None
     named = _KEY_ID.search(text)
     if named and named[1].lower() != key.key_id:
         raise KeysError.NOT_A_KIT(

@@ -46,8 +46,8 @@ class CommandStore:
     def read(self, key_id: str) -> UserKey:
         key = self.find()
         if key is None or key.key_id != key_id:
-            found = "no key" if key is None else f"the key {key.key_id}"
-            raise OtherKey(f"key_command prints {found}, but this home has the key {key_id}")
+            printed_key = "no key" if key is None else f"the key {key.key_id}"
+            raise OtherKey(f"key_command prints {printed_key}, but this home has the key {key_id}")
         return key
 
     def keep(self, key: UserKey) -> None:
@@ -65,8 +65,10 @@ class CommandStore:
         if ran.exit_status is None:
             raise NoKey.COMMAND_FAILED(f"key_command {ran.problem}")
         if ran.exit_status != 0:
-            said = f"and printed {len(ran.errors)} bytes of error output, which Lifeboat does not show"
-            raise NoKey.COMMAND_FAILED(f"key_command ended with exit status {ran.exit_status} {said}")
+            raise NoKey.COMMAND_FAILED(
+                f"key_command ended with status {ran.exit_status} and printed {len(ran.errors)} bytes of errors, "
+                "which are not shown here"
+            )
         try:
             return key_from(ran.output, "the output of key_command")
         except (BadWords, KeyDamaged) as error:

@@ -144,8 +144,8 @@ def _answer(ran: child_processes.ChildResult) -> JsonObject:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
-        how = ran.problem or f"status {ran.exit_status}"
-        raise NoKey.KEYRING_AWAY(f"the process that reads the OS keyring ended without an answer ({how})")
+        exit_text = ran.problem or f"status {ran.exit_status}"
+        raise NoKey.KEYRING_AWAY(f"the process that reads the OS keyring ended without an answer ({exit_text})")
     return answer
 
 

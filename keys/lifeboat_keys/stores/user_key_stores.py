@@ -202,7 +202,7 @@ def _of_record(document: JsonObject) -> KeyStoreChoice:
     try:
         return KeyStoreChoice(StoreKind(document["store"]), chosen=document.get("chosen") is True)
     except (KeyError, ValueError):
-        raise KeyDamaged(f"{RECORD} refers to an unknown store") from None
+        raise KeyDamaged(f"{RECORD} refers to an unknown store of keys") from None
 
 
 def _held_text(until: float | None) -> str:

@@ -382,7 +382,7 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda document: document["vaults"][1].update(receipt=None), "no receipt"),
+        (lambda document: document["vaults"][1].update(receipt=None), "no signature of the vault"),
         (lambda document: document["vaults"][1].update(state="pending"), "is not done"),
         (lambda document: document["vaults"][2].update(applies_at=None), "does not state until when"),
         (lambda document: document["vaults"].append(document["vaults"][2]), "a vault twice"),
@@ -390,7 +390,7 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
         (lambda document: document["audit"].update(purge_id=document["audit"]["agent_id"]), "another purge"),
         (lambda document: document["audit"].update(reason="because it was 4711"), "reason"),
         (lambda document: document["audit"].update(scope="full_agent"), "an unknown field"),
-        (lambda document: document["audit"].update(requested_at="yesterday"), "not well formed"),
+        (lambda document: document["audit"].update(requested_at="yesterday"), "the format of the receipt is invalid"),
     ],
 )
 def test_what_contradicts_itself_does_not_hold_even_signed(

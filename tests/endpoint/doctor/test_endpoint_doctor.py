@@ -161,7 +161,7 @@ def test_a_database_of_which_all_connections_are_taken_is_told_of(shared: Endpoi
     replace(server, options="-c fsync=on -c max_connections=8 -c superuser_reserved_connections=3").restart()
     try:
         first = [one.finding for one in examined(shared) if one.check == "database" and "in use" in one.finding.result]
-        assert [finding.result.endswith("of 5 connections are in use") for finding in first] == [True]
+        assert [finding.result.endswith("of 5 connections to the database are in use") for finding in first] == [True]
     finally:
         server.restart()
 
@@ -173,8 +173,8 @@ def test_who_serves_leaves_connections_for_the_doctor(shared: Endpoint, database
             while True:
                 taken.append(database.connect(API))
         found = wrong(shared)["database"]
-        assert [result for result in found if result.endswith("connections are in use")]
-        (said,) = (result for result in found if result.startswith(f"{API} has"))
+        assert [result for result in found if result.endswith("connections to the database are in use")]
+        (said,) = (result for result in found if result.startswith(f"the role {API} uses"))
         assert said.endswith("connections, so servers refuse requests as busy")
     finally:
         for each in taken:
@@ -205,7 +205,7 @@ def test_that_another_program_takes_all_connections_is_said(
 
 def test_that_who_serves_may_take_all_connections_is_found(shared: Endpoint, database: SharedDatabase) -> None:
     database.execute(f"alter role {API} connection limit -1")
-    assert only(shared, "database").startswith(f"{API} may use all connections")
+    assert only(shared, "database").startswith(f"the role {API} may use all connections")
     (fix,) = [fix for one in examined(shared) if "connection limit" in (fix := one.finding.fix or "")]
     database.execute(fix.removeprefix("psql -c '").removesuffix("'"))
     assert wrong(shared) == {}

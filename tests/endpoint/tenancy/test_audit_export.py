@@ -148,7 +148,7 @@ def test_rows_of_all_are_not_passed_off_as_those_of_one_tenant(busy: Control) ->
     lines = exported(busy)
     tenant = busy.tenant("two").id
     left = [*lines[:2], *lines[3:5], changed(lines[5], tenant=tenant, rows=4)]
-    assert problems(left) == [f"the part that ends at row 5 has rows of other tenants than {tenant}"]
+    assert problems(left) == [f"the part of the export that ends at row 5 contains rows of other tenants than {tenant}"]
 
 
 def test_an_export_of_what_was_trimmed_begins_where_the_audit_does(busy: Control, clock: RunningClock) -> None:

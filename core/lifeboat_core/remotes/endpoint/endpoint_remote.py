@@ -163,7 +163,9 @@ class EndpointRemote:
     def agent(self, agent_id: str) -> RemoteAgent:
         found = shapes.parse_remote_agent(self._calls.get(_of(agent_id)))
         if found.id != agent_id.lower():
-            raise RemoteDamaged(f"requested agent {agent_id.lower()}, the endpoint answered with agent {found.id}")
+            raise RemoteDamaged(
+                f"the request was for agent {agent_id.lower()}, but the endpoint answered with agent {found.id}"
+            )
         return found
 
     def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:

@@ -203,12 +203,16 @@ class FolderFiles:
         except (msgspec.DecodeError, RecursionError):
             found = None
         if found is None or found.kind != KIND or not ids.is_uuid(found.id):
-            raise errors.RemoteDamaged(f"{self._root / ROOT_FILE} is damaged: it does not identify a remote")
+            raise errors.RemoteDamaged(
+                f"{self._root / ROOT_FILE} is damaged, so Lifeboat cannot tell which remote this folder contains"
+            )
         if found.version > VERSION:
             raise errors.RemoteRefused("a newer release of Agent Lifeboat created this remote")
         if found.sealed != self._sealed:
             problem = (
-                "is encrypted: add it without --plain" if found.sealed else "is not encrypted: add it with --plain"
+                "is encrypted; add the remote without --plain"
+                if found.sealed
+                else "is not encrypted; add the remote with --plain"
             )
             raise errors.RemoteRefused(f"{self._root} {problem}")
         return found

@@ -79,4 +79,4 @@ class LogEraser:
             except HeadMoved:
                 continue
             return
-        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the log of the agent", retry_after=5.0)

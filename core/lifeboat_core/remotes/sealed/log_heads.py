@@ -114,7 +114,7 @@ class LogHeads:
                 return self.replace(loaded, made)
             except HeadMoved:
                 continue
-        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the log of the agent", retry_after=5.0)
 
     def is_outdated(self, loaded: LoadedHead) -> bool:
         """Return whether a head was loaded so long ago that files written for its successor may be gone."""

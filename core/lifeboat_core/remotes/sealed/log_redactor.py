@@ -72,7 +72,7 @@ class LogRedactor:
                 raise RemoteBusy("another machine purged some of the same bytes at the same time", retry_after=1.0)
             known = {each.id: each.digest for each in every}
             if known.get(redaction.id, redaction.digest) != redaction.digest:
-                raise RemoteRefused("another purge has this id")
+                raise RemoteRefused("a different purge already has this id")
             if redaction.id in known:
                 return self._inside.signed_again(head, redaction)
             return self._inside.with_redaction(head, redaction)
@@ -98,7 +98,7 @@ class LogRedactor:
                 continue
             except RedactionInvalid as error:
                 raise RemoteRefused(f"{error.title}: {error.message}") from error
-        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the log of the agent", retry_after=5.0)
 
     # Rewriting --------------------------------------------------------------------------------------------------
 
@@ -230,8 +230,8 @@ class _LocalStates:
         return row.number in self._numbers and (row.on is None or row.on in self._numbers)
 
 
-def make_key_away_error(error: KeysError, why: str) -> RemoteBusy:
+def make_key_away_error(error: KeysError, reason: str) -> RemoteBusy:
     """Return the error for a purge that waits for the user's key."""
     return RemoteBusy(
-        f"a purge at the remote waits for your key: {why} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
+        f"a purge at the remote waits for your key: {reason} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
     )

@@ -273,7 +273,7 @@ class SealedLog:
             if len(made.head.segments) > len(loaded.head.segments):
                 self.sweep(agent_id)
             return self._remote_head(made)
-        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the log of the agent", retry_after=5.0)
 
     def _written(
         self, loaded: LoadedHead, bundle: RemoteBundle, checked: CheckedBundle, before: _WrittenBundle | None
@@ -349,7 +349,9 @@ class SealedLog:
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         def edit(head: LogHead) -> LogHead:
             if head.epoch != expected:
-                raise EpochMoved(f"the current writer epoch is {head.epoch}, expected {expected}", epoch=head.epoch)
+                raise EpochMoved(
+                    f"the current writer epoch of the agent is {head.epoch}, expected {expected}", epoch=head.epoch
+                )
             return msgspec.structs.replace(head, epoch=expected + 1)
 
         return self._heads.change(agent_id, edit).head.epoch
@@ -442,7 +444,10 @@ def _check_fit(head: LogHead, checked: CheckedBundle) -> None:
     sequence, newest = checked.sequence, head.newest
     number = None if newest is None else newest.number
     if sequence.epoch < head.epoch:
-        raise EpochBehind(f"writer epoch {sequence.epoch} has ended: the current one is {head.epoch}", epoch=head.epoch)
+        raise EpochBehind(
+            f"writer epoch {sequence.epoch} of the agent has ended; the current writer epoch is {head.epoch}",
+            epoch=head.epoch,
+        )
     if checked.on != number:
         raise StaleBase(f"the newest sequence at the remote is {number}, not {checked.on}", sequence=number)
     if number is not None and sequence.number <= number:

@@ -49,7 +49,7 @@ _OF_POOLER = "unsupported startup parameter"
 _ADDRESS_FIX = "check the connection string (`store` in endpoint.json), pg_hba.conf, and the passwords or certificates"
 _FIXES: dict[type[errors.VaultError], str] = {
     errors.VaultBusy: "try again in a moment",
-    errors.VaultFull: "give the database more space",
+    errors.VaultFull: "give the database more disk space",
     errors.VaultUnusable: errors.PREPARE,
     errors.VaultDamaged: "restore the database from a backup",
 }
@@ -116,9 +116,9 @@ def _words(error: psycopg.Error, state: str) -> str:
     """Describe which rule was broken where. The server's text about values (class 22) is left out."""
     diag = error.diag
     where = ".".join(part for part in (diag.schema_name, diag.table_name, diag.constraint_name) if part)
-    said = diag.message_primary or type(error).__name__
+    problem = diag.message_primary or type(error).__name__
     if state.startswith("22"):
-        said = "a value is out of range"
+        problem = "a value is out of range"
     elif state == _TOO_LONG:
-        said = "a name is too long for an index"
-    return f"the database reports: {said}{f' ({where})' if where else ''} [{state}]"
+        problem = "a name is too long for an index"
+    return f"the database reports: {problem}{f' ({where})' if where else ''} [{state}]"

@@ -33,7 +33,7 @@ def get_readiness(call: Call) -> RouteResponse:
     """
     missing = call.server.readiness.missing()
     if missing:
-        raise RemoteBusy(f"the endpoint is not ready: {', '.join(missing)}", retry_after=5)
+        raise RemoteBusy(f"not ready: {', '.join(missing)}", retry_after=5)
     return RouteResponse(Health("ok"))
 
 
