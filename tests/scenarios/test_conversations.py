@@ -83,7 +83,9 @@ def test_the_setting_says_what_conversations_contain(talk: Talk, capsys: pytest.
     from lifeboat_cli import program
 
     assert program.run_command(["config", "set", "transcripts", "true"]) == 0
-    assert "warning: conversations contain everything that the agent has read" in " ".join(capsys.readouterr().err.split())
+    assert "warning: conversations contain everything that the agent has read" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert program.run_command(["config", "set", "transcripts", "false"]) == 0
     assert "warning" not in capsys.readouterr().err
 

@@ -305,9 +305,15 @@ SETTINGS: dict[str, Setting] = {
             parse_switch,
             False,
             "also capture the conversations of the runtime",
-            warning="conversations contain everything that the agent has read, also secrets that Lifeboat does not recognise",
+            warning="conversations contain everything that the agent has read, "
+            "also secrets that Lifeboat does not recognise",
         ),
-        Setting("transcripts_limit", parse_size, "50MB", "maximum total size of the captured conversations; the newest are captured"),
+        Setting(
+            "transcripts_limit",
+            parse_size,
+            "50MB",
+            "maximum total size of the captured conversations; the newest are captured",
+        ),
         Setting("cron", parse_switch, False, "also capture the scheduled jobs in ZeroClaw's database"),
         Setting(
             "remote_memory",
