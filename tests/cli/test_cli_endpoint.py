@@ -193,7 +193,9 @@ def test_the_audit_is_exported_continued_and_checked_without_the_endpoint(
     assert run("endpoint", "audit", "--check-file", file, expect=1)["problems"] == [
         "row 2 of the audit export does not match its hash"
     ]
-    assert "row 2 does not match" in said(capsys, "endpoint", "audit", "--check-file", file, expect=1)
+    assert "row 2 of the audit export does not match" in said(
+        capsys, "endpoint", "audit", "--check-file", file, expect=1
+    )
 
 
 def test_the_audit_is_written_to_the_output_from_a_row_or_a_time_on(

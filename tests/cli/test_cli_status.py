@@ -104,7 +104,7 @@ def test_a_daemon_that_answers_something_else_is_named_and_hides_nothing(
     with Served(ada.context, {"status": strange}):
         assert program.run_command(["status"]) == 0
     said = capsys.readouterr()
-    assert "does not understand the answer" in said.err and "ada" in said.out
+    assert "does not understand the daemon's answer" in said.err and "ada" in said.out
 
 
 def test_check_fails_when_something_needs_the_user_and_only_then(ada: Protected) -> None:

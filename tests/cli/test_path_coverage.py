@@ -68,7 +68,7 @@ def test_an_owner_and_extended_attributes_are_marked(ada: Protected, monkeypatch
         ("node_modules/x.js", "raw/openclaw/node_modules/", "packages"),
         (".git/HEAD", "raw/openclaw/.git/", "version control"),
         ("__pycache__/a.pyc", "raw/openclaw/__pycache__/", "cache"),
-        ("notes.db-wal", "raw/openclaw/notes.db-wal", "a journal file of a database"),
+        ("notes.db-wal", "raw/openclaw/notes.db-wal", "journal file of a database"),
         (".DS_Store", "raw/openclaw/.DS_Store", "the desktop"),
         ("memory/main.sqlite", "raw/openclaw/memory/main.sqlite", "search index"),
     ],

@@ -174,7 +174,7 @@ async def test_an_answer_of_another_shape_is_said_and_is_no_crash() -> None:
     link = recorded()
     link.answers(["log"], {"entries": "none"})
     async with dashboard(link) as pilot:
-        assert "does not understand the answer" in text_of(pilot)
+        assert "does not understand the" in text_of(pilot)
 
 
 async def test_a_wide_dashboard_shows_the_timeline_of_the_agent_under_the_cursor() -> None:

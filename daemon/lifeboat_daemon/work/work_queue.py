@@ -110,7 +110,7 @@ class WorkQueue:
         if entry is not None:
             entry.widen(given)
         elif len(self._entries) >= MOST_WAITING:
-            raise Busy(f"the daemon accepts no more jobs: {MOST_WAITING} jobs are already waiting")
+            raise Busy(f"the queue of the daemon is full: {MOST_WAITING} jobs are already waiting")
         else:
             reach_crash_point(CrashPoint.DAEMON_QUEUED)
             self._number += 1

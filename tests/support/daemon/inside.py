@@ -372,7 +372,7 @@ class WorldsWorker:
     async def put_away(self) -> None:
         self.kill()
 
-    def how(self) -> str:
+    def describe_end(self) -> str:
         return "ended with status 0"
 
     def _end(self) -> None:
