@@ -183,6 +183,18 @@ def test_references_and_switches_are_no_credentials() -> None:
 # Files ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_file_that_says_that_the_runtime_is_running_is_not_captured() -> None:
+    adapter = _adapter('[running]\npid_files = ["run/pebble.pid"]\n')
+    assert adapter.exclusion("raw/pebble/run/pebble.pid", is_folder=False) == "process on this machine"
+    assert adapter.exclusion("raw/pebble/run/other", is_folder=False) is None
+
+
+def test_a_skill_of_another_runtime_is_no_memory() -> None:
+    adapter = _adapter('[[memories]]\nglob = "*.md"\n')
+    assert adapter.split("raw/pebble/skill/invoices/SKILL.md", "# Invoices\n") is None
+    assert adapter.split("raw/pebble/skill/invoices/notes.md", "# Invoices\n") is not None
+
+
 def test_an_excluded_folder_takes_everything_below_with_it() -> None:
     adapter = _adapter('[[exclude]]\nglobs = ["logs/**"]\nreason = "log"\n')
     for name in ("logs", "logs/a.txt", "logs/b/c.txt"):
@@ -347,14 +359,20 @@ def test_a_trial_names_what_does_not_work(tmp_path: Path) -> None:
 
 def test_a_trial_writes_nothing(tmp_path: Path) -> None:
     made = make_nanobot(tmp_path)
-    before = {path: path.stat() for path in tmp_path.rglob("*")}
+    before = _stats(tmp_path)
     profile_trial.try_profile(_shipped("nanobot"), made.workspace, tmp_path)
-    assert {path: path.stat() for path in tmp_path.rglob("*")} == before
+    assert _stats(tmp_path) == before
+
+
+def _stats(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """Return what a write would change; reading may change the time of the last access."""
+    stats = {path: path.stat() for path in folder.rglob("*")}
+    return {path: (stat.st_ino, stat.st_mode, stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
 
 
 def test_every_shipped_profile_is_small() -> None:
     folder = Path(shipped_profiles.__file__).parent / "profiles"
-    adapters = {"hermes"}  # code adds to this profile
+    adapters = {"claude-code", "hermes"}  # code adds to these profiles
     for path in (each for each in folder.iterdir() if each.stem not in adapters):
         assert len(path.read_text().splitlines()) <= 80, path.name
 

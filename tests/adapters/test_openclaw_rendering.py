@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
 
 from lifeboat_adapters.notes import note_joining, note_splitting
 from lifeboat_adapters.notes import note_rendering as notes_rendering
-from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.openclaw import ADAPTER, adapter
 from lifeboat_adapters.persona import prose_synthesis
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
@@ -130,6 +131,18 @@ def test_memories_go_to_the_file_of_their_kind() -> None:
 
 def memories(name: str, files: dict[str, str]) -> list[str]:
     return note_joining.memory_texts(name, files.pop(name))
+
+
+def test_the_memory_that_opens_every_conversation_elsewhere_does_so_here() -> None:
+    state = MemoryState().add_all([memory("Boat seventeen lies at the north pier.", "memories/MEMORY.md")])
+    assert set(render(state)) == {"MEMORY.md"}
+
+
+def test_the_examples_that_openclaw_writes_are_no_memories(monkeypatch: pytest.MonkeyPatch) -> None:
+    seed = "# USER.md - User Model\n\n- Prefer ...\n"
+    monkeypatch.setattr(adapter, "_SEEDS", {hashlib.sha256(seed.encode()).hexdigest()})
+    assert ADAPTER.split(f"{RAW}USER.md", seed) is None
+    assert ADAPTER.split(f"{RAW}USER.md", f"{seed}\n- Prefers tea.\n") is not None
 
 
 def test_preferences_of_the_human_have_a_file_of_their_own() -> None:

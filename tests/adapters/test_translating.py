@@ -118,6 +118,10 @@ def at(said: TranslatedCredentials, id: str = "one") -> Any:
             credential(TOML, "providers", "models", "anthropic", "default", "api_key"),
             CredentialUse(CredentialPurpose.PROVIDER, "anthropic", "default"),
         ),
+        (
+            credential("raw/hermes/auth.json", "credential_pool", "openrouter", 0, "access_token"),
+            CredentialUse(CredentialPurpose.PROVIDER, "openrouter"),
+        ),
         (credential(TOML, "api_key", service="openrouter"), CredentialUse(CredentialPurpose.PROVIDER, "openrouter")),
         (
             credential(TOML, "channels", "discord", "work", "bot_token"),

@@ -20,6 +20,9 @@ _OF_CLAUDE_CODE = (".last-cleanup", "backups/", "projects/-srv-ada-boats/0123.js
 """Transcripts are captured on request only."""
 
 
+_OF_GEMINI = ("tmp/project/chats/", "tmp/project/.project_root")
+"""Sessions, and a file that the program makes again."""
+
 _OF_CODEX = ("sessions/", "installation_id", "skills/.system/")
 """State of the machine, and what comes with the program."""
 
@@ -45,7 +48,7 @@ def test_an_agent_of_a_profile_comes_back_byte_for_byte_with_its_credentials(iso
     words = ("--to", made.workspace, "--with-credentials", "--adopt", "--yes")
     state = ("--state-dir", made.workspace.parent) if name in ("nanobot", "picoclaw") else ()
     run("restore", added["id"], *words, *state)
-    left_out = (".trash/", "tmp/", ".obsidian/workspace.json", *_OF_HERMES, *_OF_CODEX, *_OF_CLAUDE_CODE)
+    left_out = (".trash/", ".obsidian/workspace.json", *_OF_GEMINI, *_OF_HERMES, *_OF_CODEX, *_OF_CLAUDE_CODE)
     assert _files(made.workspace) == {file: data for file, data in before.items() if not file.startswith(left_out)}
     captured = {path: data for path, data in around.items() if path.name == "config.json"}
     assert {path: path.read_bytes() for path in captured} == captured

@@ -205,6 +205,8 @@ class FolderAdapter(Adapter):
         name = _name_of(self.profile, path)
         if name is None:
             return "it belongs to another runtime"
+        if name in self.profile.running.pid_files:
+            return "process on this machine"
         parts = name.split("/")
         above = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
         for rule in self.profile.exclude:

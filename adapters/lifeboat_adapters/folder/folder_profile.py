@@ -188,9 +188,9 @@ class FolderProfile(_Part, frozen=True):
 
     def memory_rule(self, name: str) -> MemoryRule | None:
         """Return the first rule for a file of the workspace, None for a file without memories. Persona files and
-        skills hold none."""
+        skills, also those of another runtime, hold none."""
         rule = None if self._is_persona(name) else self._rule_of(name)
-        return None if rule is None or name.rpartition("/")[2] == rule.index else rule
+        return None if rule is None or name.rpartition("/")[2] in (rule.index, "SKILL.md") else rule
 
     def _rule_of(self, name: str) -> MemoryRule | None:
         return next((rule for rule in self.memories if fnmatchcase(name, rule.glob)), None)

@@ -88,6 +88,8 @@ def note_name_for_record(record: JsonObject, primary: str = "") -> str:
     own = _file_of_one(record, namespace, primary)
     if own is not None:
         return own
+    if origin.rpartition("/")[2] == note_names.MEMORY:  # every conversation of its runtime began with it
+        return note_names.MEMORY
     if memory_records.reads_as("memory_type", str(record.get("memory_type"))) == "summary":
         return note_names.MEMORY
     if record.get("category") == "daily_log":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.credential_types import LeftoverSecretFile
 from lifeboat_adapters.item_fates import ItemFate
-from lifeboat_adapters.notes import memory_comments, note_joining, note_splitting
+from lifeboat_adapters.notes import memory_comments, note_joining, note_names, note_splitting
 from lifeboat_adapters.openclaw import (
     captured_rows,
     openclaw_databases,
@@ -52,6 +53,8 @@ DERIVATIONS = (
     persona_principals.make_principals_derivation(openclaw_paths.RUNTIME, openclaw_paths.RAW + openclaw_paths.USER),
     *openclaw_hints.DERIVATIONS,
 )
+_SEEDS = frozenset({"46e0d8c937df7b104de97a23c58537292672654194879ca9f76b02075e022555"})
+"""SHA-256 digests of the USER.md with which OpenClaw creates a workspace. It holds examples and no memories."""
 _UNSUPPORTED = {**unsupported_fields.OF_MEMORIES, "confidence": "how sure they are"}
 
 
@@ -134,7 +137,8 @@ class OpenClaw(Adapter):
 
     def split(self, path: str, text: str) -> list[MemorySection] | None:
         name = openclaw_paths.in_workspace(path)
-        return None if name is None else note_splitting.split_note(name, text)
+        is_seed = name == note_names.USER and hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() in _SEEDS
+        return None if name is None or is_seed else note_splitting.split_note(name, text)
 
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
         return note_joining.join_note(path.removeprefix(openclaw_paths.RAW), memories, native=True)

@@ -138,7 +138,10 @@ def make_gemini(folder: Path) -> SampleInstallation:
             "GEMINI.md": "## Gemini Added Memories\n- Likes green tea.\n- The red boat lies in the harbour.\n",
             "settings.json": json.dumps(settings, indent=2),
             "oauth_creds.json": json.dumps({"access_token": f"{KEY}-a", "refresh_token": f"{KEY}-r"}),
-            "tmp/project/.project_root": "/srv/ada/project\n",
+            "projects.json": json.dumps({"projects": {"/srv/ada/project": "project"}}),
+            "tmp/project/.project_root": "/srv/ada/project",
+            "tmp/project/memory/MEMORY.md": "- The blue boat was sold.\n",
+            "tmp/project/chats/session-1.jsonl": "{}\n",
         },
     )
     return SampleInstallation(folder / ".gemini", folder)

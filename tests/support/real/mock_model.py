@@ -1,11 +1,12 @@
-"""A language model for tests: speaks the chat-completions protocol, the Messages API of Claude Code, and the Responses
-API of Codex, on loopback, and writes down what it was asked.
+"""A language model for tests: speaks the chat-completions protocol, the Messages API of Claude Code, the Responses API
+of Codex and the protocol of Gemini CLI on loopback, and writes down what it was asked.
 
     python mock_model.py PORT LOG
 
 A message that says `MEMQ: words` makes it call the agent's memory search, `REMEMBER: text` the tool with which Hermes
-writes a memory (Claude Code writes one with its tool for files, Codex runs `RUN: command`, and keeps `GOAL: words`);
-anything else is answered by an echo.
+writes a memory; Claude Code, Gemini CLI and others write one with their tool for files, into `IN: path` if they name
+none (`REMEMBER: text| IN: path`). Codex runs `RUN: command`, and keeps `GOAL: words`.
+Anything else is answered by an echo.
 Standard library only: it runs outside the project's environment, inside a network namespace.
 """
 
@@ -38,7 +39,18 @@ def last_user_text(messages: list[JsonObject]) -> str:
     return "\n".join(texts)
 
 
-def tool_call(text: str) -> JsonObject | None:
+def file_call(text: str, tools: list[JsonObject], fact: str) -> JsonObject | None:
+    """Return the call that writes a memory into a named file, None for a runtime with a tool for memories."""
+    place = re.search(r"IN: ([^|\s\"]+)", text)
+    names = {tool["function"]["name"] for tool in tools} & {"write", "write_file"}
+    if place is None or not names:
+        return None
+    path = {"write": "filePath", "write_file": "path"}
+    [name] = names
+    return {"name": name, "arguments": json.dumps({path[name]: place[1], "content": f"- {fact}\n"})}
+
+
+def tool_call(text: str, tools: list[JsonObject]) -> JsonObject | None:
     query, fact = re.search(r"MEMQ:([^|\n]+)", text), re.search(r"REMEMBER:([^|\n]+)", text)
     if query is not None:
         arguments = {"id": "memory_search", "args": {"query": query.group(1).strip()}}
@@ -46,15 +58,16 @@ def tool_call(text: str) -> JsonObject | None:
     elif fact is not None:
         arguments = {"action": "add", "target": "memory", "content": fact.group(1).strip()}
         function = {"name": "memory", "arguments": json.dumps(arguments)}
+        function = file_call(text, tools, fact.group(1).strip()) or function
     else:
         return None
     return {"index": 0, "id": "call_1", "type": "function", "function": function}
 
 
-def answer(messages: list[JsonObject]) -> tuple[JsonObject, str]:
+def answer(messages: list[JsonObject], tools: list[JsonObject]) -> tuple[JsonObject, str]:
     """Return the assistant's message and the reason why it stopped."""
     text = last_user_text(messages)
-    call = tool_call(text)
+    call = tool_call(text, tools) if tools else None  # without tools it is asked for a title
     if call is not None:
         return {"role": "assistant", "tool_calls": [call]}, "tool_calls"
     return {"role": "assistant", "content": f"I have read: {text[:1000]}"}, "stop"
@@ -120,6 +133,21 @@ def _response_item(asked: list[JsonObject]) -> JsonObject:
     }
 
 
+def generated_content(body: JsonObject) -> JsonObject:
+    """Return the answer to Gemini CLI. It keeps memories in a file that its system prompt names."""
+    text = text_of({"content": body["contents"][-1]["parts"]})
+    fact = re.search(r"REMEMBER:([^|\n]+)", text)
+    part: JsonObject = {"text": f"I have read: {text[:1000]}"}
+    if fact is not None:
+        place = re.search(r"`(/[^`]+/memory/MEMORY\.md)`", text_of({"content": body["systemInstruction"]["parts"]}))
+        assert place is not None, "the system prompt names no file for memories"
+        arguments = {"file_path": place[1], "content": f"- {fact[1].strip()}\n"}
+        part = {"functionCall": {"name": "write_file", "args": arguments}}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage}
+
+
 class Model(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     log: Path
@@ -140,7 +168,10 @@ class Model(BaseHTTPRequestHandler):
         if self.path.endswith("/responses"):
             self._send_bytes(response_events(body), "text/event-stream")
             return
-        message, reason = answer(body.get("messages", []))
+        if ":streamGenerateContent" in self.path:
+            self._send_bytes(f"data: {json.dumps(generated_content(body))}\n\n".encode(), "text/event-stream")
+            return
+        message, reason = answer(body.get("messages", []), body.get("tools", []))
         if body.get("stream"):
             self._stream(body, message, reason)
         else:
