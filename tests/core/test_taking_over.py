@@ -19,7 +19,7 @@ from lifeboat_core.processes.progress import tell_nobody
 from lifeboat_core.remotes import acknowledged_states, agent_adoption, displaced_histories, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
-from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
+from lifeboat_core.remotes.sealed.sealed_log_setup import RemovableLog
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import EpochMoved, RemoteDenied, VaultMissing
 from lifeboat_vault.vault import Retention
@@ -197,10 +197,10 @@ def test_what_was_written_while_somebody_thought_about_adopting_is_not_passed_ov
 def test_where_this_machine_may_remove_nothing_no_history_gives_way(
     laptop: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def denied(self: FolderLog, agent_id: str) -> None:
+    def denied(self: RemovableLog, agent_id: str) -> None:
         raise RemoteDenied("only the operator of the endpoint can remove an agent")
 
-    monkeypatch.setattr(FolderLog, "remove_agent", denied)
+    monkeypatch.setattr(RemovableLog, "remove_agent", denied)
     monkeypatch.setattr(writer_epochs, "has_remote_state", lambda vault, head: False)
     with pytest.raises(RemoteDenied):
         agent_adoption.replace_history(

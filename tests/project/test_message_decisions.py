@@ -18,7 +18,7 @@ LIBRARIES = {
     "lifeboat_endpoint.engines.postgres.postgres_failures _without_state": "no SQLSTATE without a connection",
     "lifeboat_endpoint.engines.postgres.postgres_failures is_of_pooler": "a pooler sends PostgreSQL's SQLSTATE",
     "lifeboat_endpoint.engines.postgres.postgres_failures translate_error": "0A000 is any unsupported feature",
-    "lifeboat_endpoint.engines.objects.store_failures answer_in": "obstore gives status and code in its text alone",
+    "lifeboat_vault.store.object_store_answers answer_in": "obstore gives status and code in its text alone",
     "lifeboat_vault.at_rest.key_sources.transit_source _Transit._refusal": "Vault answers 400 to every refusal",
     "lifeboat_daemon.watch.overflow_log OverflowLog.emit": "watchdog only logs that events were lost",
     "lifeboat_adapters.database_checks find_damage": "`pragma quick_check` answers in sentences, or with `ok`",

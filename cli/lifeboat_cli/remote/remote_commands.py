@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -55,12 +56,16 @@ remote.add_command(test)
         "lifeboat remote add home - < join.txt",
         "lifeboat remote add home https://boat.example.com --token-stdin < token.txt",
         "lifeboat remote add stick file:///media/ada/stick/lifeboat --optional",
+        "lifeboat remote add bucket s3://ada-backup/lifeboat --region eu-central-1 --credentials-stdin < keys.txt",
     ),
 )
 @click.argument("name")
 @click.argument("address", required=False, metavar="[URL|-]")
 @click.option("--join-stdin", is_flag=True, help="Read the join line from standard input, as - does.")
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
+@click.option("--endpoint", metavar="URL", help="URL of an object store that is not the cloud's own.")
+@click.option("--region", metavar="REGION", help="Region of an s3:// bucket.  [default: us-east-1]")
+@click.option("--credentials-stdin", is_flag=True, help="Read the credentials of a bucket from standard input.")
 @click.option("--pin", help="SHA-256 of the public key of the endpoint's own certificate authority.")
 @click.option("--optional", is_flag=True, help="Do not report this remote as overdue while it is absent (a USB stick).")
 @click.option("--sealed", is_flag=True, help="Encrypt everything on this machine: the operator can read nothing.")
@@ -73,15 +78,18 @@ def add(
     address: str | None,
     join_stdin: bool,
     token_stdin: bool,
+    endpoint: str | None,
+    region: str | None,
+    credentials_stdin: bool,
     pin: str | None,
     optional: bool,
     sealed: bool,
     plain: bool,
     dry_run: bool,
 ) -> None:
-    """Add a remote. URL is the join line or the https:// URL of an endpoint, or the file:/// URL of a folder. Without
-    URL, the command asks for the join line and does not show what you type. With - it reads the join line from standard
-    input.
+    """Add a remote. URL is the join line or the https:// URL of an endpoint, the file:/// URL of a folder, or the URL
+    of a bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX. Without URL, the command asks
+    for the join line and does not show what you type. With - it reads the join line from standard input.
 
     Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME exists,
     the command changes its URL, provided that the same remote answers at the new URL.
@@ -89,14 +97,21 @@ def add(
     from lifeboat_core.remotes import manage_remotes, mistyped_addresses, remote_kinds
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
+    if credentials_stdin and (token_stdin or join_stdin or address in (None, _STDIN)):
+        raise click.UsageError("--credentials-stdin needs the URL of a bucket, and no token.")
     _warn_of_history(session, name, address)
     text = _read_address(session, name, address, join_stdin=join_stdin)
     mistyped_addresses.refuse_mistyped_address(name, text)
     token = _read_secret(session, "The token") if token_stdin else None
     given = manage_remotes.parse_remote_access(text, pin=pin, token=token)
-    is_sealed_by_default = remote_kinds.find_kind(given.url).is_sealed_by_default
+    kind = remote_kinds.find_kind(given.url)
+    options = {name: value for name, value in (("endpoint", endpoint), ("region", region)) if value is not None}
+    given = replace(given, url=kind.add_options(given.url, options))
+    if credentials_stdin:
+        given = replace(given, token=kind.read_credentials(given.url, _read_credentials()))
+    is_sealed_by_default = kind.is_sealed_by_default
     if plain and not is_sealed_by_default:
-        raise click.UsageError("--plain is for folders: an endpoint always encrypts its data.")
+        raise click.UsageError("--plain is for folders and buckets: an endpoint always encrypts its data.")
     before = {one.name: one for one in remote_registry.list_remotes(session.context)}.get(name)
     with session.output.progress("Contacting the remote"):
         config, met = manage_remotes.add_remote(
@@ -155,10 +170,12 @@ def _read_address(session: CommandSession, name: str, address: str | None, *, jo
 
 
 def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, readable: str, *, added: bool) -> None:
+    from lifeboat_core.remotes import remote_kinds
+
     done = "Added the remote" if added else "This remote answers and was not added:"
     session.output.line(f"{done} {config.name}: {config.url}", style="bold")
     session.output.line(readable)
-    for line in _about_token(met):
+    for line in (*remote_kinds.find_kind(config.url).describe_store(config), *_about_token(met)):
         session.output.line(line)
     if not added:
         return
@@ -189,6 +206,14 @@ def _read_secret(session: CommandSession, what: str) -> str:
         return _ask_secret(what)
     lines = sys.stdin.read(2 * remote_registry.LONGEST_TOKEN).strip().splitlines()
     return _check_secret(what, lines)
+
+
+def _read_credentials() -> str:
+    """Read the credentials of a bucket; on a terminal one line, without echo. Raises BadSetting, which does not repeat
+    them."""
+    if sys.stdin.isatty():
+        return _ask_secret("The credentials")
+    return misplaced_words.refuse_in_field("the credentials", sys.stdin.read(2 * remote_registry.LONGEST_TOKEN))
 
 
 def _ask_secret(what: str) -> str:
@@ -278,7 +303,7 @@ def _revoke(session: CommandSession, name: str) -> bool:
 def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
     """Test a new token at a remote and store it in place of the old one. The old token stays valid until the operator
     revokes it. On a terminal, the command asks for the token and does not show it."""
-    from lifeboat_core.remotes import manage_remotes
+    from lifeboat_core.remotes import manage_remotes, remote_kinds
 
     if not token_stdin and not can_ask(session):
         raise FixableUsageError(
@@ -287,6 +312,9 @@ def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
         )
     config = remote_registry.find_remote(session.context, remote)
     secret = _read_secret(session, "The token")
+    kind = remote_kinds.find_kind(config.url)
+    if kind.signs_requests:
+        secret = kind.read_credentials(config.url, secret)
     with session.output.progress("Testing the token"):
         met = manage_remotes.give_token(session.context, config, secret)
     wake_daemon(session.context)

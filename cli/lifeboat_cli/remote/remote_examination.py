@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 from lifeboat_alf.common import times
@@ -14,6 +15,7 @@ from lifeboat_core.errors import ReplicationError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.manage_remotes import note_findings
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
 from lifeboat_core.texts.human_text import age_text, count_text, quote_argument, time_text
@@ -37,6 +39,7 @@ def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFin
     yield DoctorFinding(DoctorLevel.OK, config.url, f"the remote answers{_release(met)}{_believed(config)}")
     yield _identity(config, met)
     yield from _clock(met)
+    yield from _store(context, config, met, stranger.token)
     yield from _token(context, config, met)
     yield from _room(context, config, met)
 
@@ -75,6 +78,20 @@ def _clock(met: ProbeResult) -> Iterator[DoctorFinding]:
     yield DoctorFinding(
         DoctorLevel.WARNING, "clock", f"the remote's clock is {age_text(abs(met.clock))} {which} this machine's"
     )
+
+
+def _store(context: Context, config: RemoteConfig, met: ProbeResult, token: str | None) -> Iterator[DoctorFinding]:
+    kind, found = remote_kinds.find_kind(config.url), note_findings(config, met)
+    access = kind.describe_access(context, config, token)
+    if access:
+        yield DoctorFinding(DoctorLevel.OK, "access", access)
+    if config.writers and config.writers != found.writers:
+        result = f"it can do less than when it was added. {' '.join(kind.describe_limits(found))}"
+        yield DoctorFinding(DoctorLevel.WARNING, "store", result, f"lifeboat remote test {quote_argument(config.name)}")
+        return
+    for sentence in kind.describe_store(found):
+        is_limit = found.keeps_versions and sentence in kind.describe_limits(replace(found, writers=""))
+        yield DoctorFinding(DoctorLevel.WARNING if is_limit else DoctorLevel.OK, "store", sentence)
 
 
 def _token(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator[DoctorFinding]:

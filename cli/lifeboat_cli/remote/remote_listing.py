@@ -62,6 +62,8 @@ def list_remotes(session: CommandSession) -> None:
 def show_remote(session: CommandSession, remote: str) -> None:
     """Show the settings of a remote and the state of each agent there. The remote is not contacted; for that run
     `lifeboat doctor --remote NAME`."""
+    from lifeboat_core.remotes import remote_kinds
+
     config = next(
         (one for one in remote_registry.list_remotes(session.context) if one.name.casefold() == remote.casefold()), None
     ) or remote_registry.find_remote(session.context, remote)
@@ -73,6 +75,8 @@ def show_remote(session: CommandSession, remote: str) -> None:
             session.output.verbatim(f"  {label:<10} {value}")
         if found.readable:
             session.output.line(found.readable)
+            for sentence in remote_kinds.find_kind(config.url).describe_store(config):
+                session.output.line(sentence)
         if found.problem:
             session.output.warn(found.problem)
         if found.agents:
@@ -97,6 +101,8 @@ def describe_config(config: RemoteConfig) -> JsonObject:
         "optional": config.optional,
         "sealed": config.sealed,
         "added_at": config.added_at or None,
+        "writers": config.writers,
+        "keeps_versions": config.keeps_versions,
     }
 
 

@@ -105,6 +105,10 @@ def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
     ]
     if rows:
         session.output.table(("agent", "remote", "state", "sequence", "last verified"), rows)
+    limits = {remote.name: remote.limits for one in shown for remote in one.remotes}
+    for name, sentences in limits.items():
+        for sentence in sentences:
+            session.output.line(f"{name}: {sentence}")
 
 
 def _show_key(session: CommandSession, seen: StatusView) -> None:

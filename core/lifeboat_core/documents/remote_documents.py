@@ -37,6 +37,10 @@ class SecondCopy(msgspec.Struct, frozen=True):
     """the remotes"""
     readable: str = ""
     """one sentence: what the remote can read; "" if its file cannot be used"""
+    writers: str = ""
+    keeps_versions: bool = False
+    """`several` or `one` machine at a time may write there, "" where the remote orders them; whether deleted bytes stay
+    as older versions"""
     kind: str | None = None
     """`endpoint`, `folder` or another installed kind; null if its file cannot be used"""
     needs_token: bool = False
@@ -72,6 +76,9 @@ class Met(msgspec.Struct, frozen=True):
     sealed: bool = False
     added_at: str | None = None
     """the added or moved remote"""
+    writers: str = ""
+    keeps_versions: bool = False
+    """how many machines may write, and whether deleted bytes stay, as in `remote list`"""
     readable: str = ""
     """one sentence: what the remote can read"""
     token: Token | None = None

@@ -42,6 +42,10 @@ class Remote(msgspec.Struct, frozen=True):
     """when it was added here"""
     same_disk: bool = False
     """whether it is a folder on the disk of this home"""
+    writers: str = ""
+    limits: tuple[str, ...] = ()
+    """`several` or `one` machine at a time may write there, "" where the remote orders them; sentences on what its
+    store cannot do"""
 
 
 class Agent(msgspec.Struct, frozen=True):

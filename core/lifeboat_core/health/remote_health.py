@@ -42,7 +42,9 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     purges of this machine that it has not applied yet: it is asked again at `purges_ask_at` (None: now); all of them
     wait until `purges_wait_until`, so that the owner of the data there can refuse them, or `purges_message` says why
     not. `purges_refused` counts those that its owner refused: nothing here waits for them. `doubts`: entries in its
-    list of purges that are not accepted. `same_disk`: it is a folder on the file system of Lifeboat's home.
+    list of purges that are not accepted. `same_disk`: it is a folder on the file system of Lifeboat's home. `writers`:
+    "one" where machines take turns to write there, "several" where its store compares before it replaces, "" where the
+    remote itself orders them. `limits`: sentences on what its store cannot do.
     """
 
     name: str
@@ -68,6 +70,8 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     purges_message: str = ""
     doubts: str = ""
     same_disk: bool = False
+    writers: str = ""
+    limits: tuple[str, ...] = ()
 
     @property
     def is_behind(self) -> bool:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from lifeboat_core.errors import BadSetting
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from typing import BinaryIO
@@ -25,7 +27,8 @@ class RemoteConfig:
 
     `id` is the id of the remote itself, by which it is recognised under any name and address. `pin` is the SHA-256
     (hex) of the public key of the remote's certificate authority, "" if the authorities of the system count.
-    `optional`: its absence is no problem (a stick). `sealed`: everything is encrypted on this machine. `problem` says
+    `optional`: its absence is no problem (a stick). `sealed`: everything is encrypted on this machine. `writers` and
+    `keeps_versions`: what was found of its store (see `StoreFindings`), "" and False for other kinds. `problem` says
     why the file on disk cannot be used.
     """
 
@@ -36,6 +39,8 @@ class RemoteConfig:
     optional: bool = False
     sealed: bool = False
     added_at: str = ""
+    writers: str = ""
+    keeps_versions: bool = False
     problem: str | None = None
 
 
@@ -52,6 +57,8 @@ class RemoteKind:
     """Whether a remote of this kind accepts only requests with a token."""
     is_service = False
     """Whether a server answers, which can be another service than the user meant."""
+    signs_requests = False
+    """Whether the token of a remote only signs requests, so that a server that is asked does not learn it."""
     is_sealed_by_default = False
     """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
     access_advice = "no token is needed: the address and these words give access to everything"
@@ -63,6 +70,18 @@ class RemoteKind:
         """Return the address in its normal form. Raises BadSetting for one that is not of this kind."""
         raise NotImplementedError
 
+    def add_options(self, url: str, options: Mapping[str, str]) -> str:
+        """Return a normal address with the options `endpoint` and `region` of the command. Raises BadSetting for one
+        that the kind does not have."""
+        if options:
+            raise BadSetting(f"--{min(options)} is an option of buckets", fix="lifeboat remote add --help")
+        return url
+
+    def read_credentials(self, url: str, text: str) -> str:
+        """Return credentials that a user gave as the token that is kept. Raises BadSetting, which does not repeat
+        them."""
+        raise BadSetting("only buckets have credentials; an endpoint has a token", fix="lifeboat remote add --help")
+
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         """Return the remote. Nothing is sent before a method of it is called. Raises RemoteError, BadSetting."""
         raise NotImplementedError
@@ -70,6 +89,18 @@ class RemoteKind:
     def readable_by(self, config: RemoteConfig) -> str:
         """Return one sentence for people: what the operator or finder of the remote can read."""
         raise NotImplementedError
+
+    def describe_store(self, config: RemoteConfig) -> list[str]:
+        """Return sentences for people: what was found of the store that keeps the remote."""
+        return self.describe_limits(config)
+
+    def describe_limits(self, config: RemoteConfig) -> list[str]:
+        """Return those of them that say what the store cannot do."""
+        return []
+
+    def describe_access(self, context: Context, config: RemoteConfig, token: str | None) -> str:
+        """Return where the access to a remote without a token comes from; "" where none is needed."""
+        return ""
 
     def needs_network(self, url: str) -> bool:
         """Return whether a transfer uses the network, which can be down or cost by volume."""
@@ -95,6 +126,31 @@ class RemoteKind:
     def may_keep_token(self, known: RemoteConfig, moved: RemoteConfig) -> bool:
         """Return whether the token of a known remote may be shown at the address to which the remote is moved."""
         return known.url == moved.url and known.pin == moved.pin
+
+
+SEVERAL, ONE = "several", "one"
+"""How many machines may write to a remote at a time (see `StoreFindings`)."""
+
+
+class StoreFindings(NamedTuple):
+    """What the store of a remote does, found by trying.
+
+    `writers`: "several" if it compares before it replaces, so that several machines may write; "one" if machines have
+    to take turns. `keeps_versions`: whether deleted bytes stay as older versions, None if the store does not tell.
+    """
+
+    writers: str
+    keeps_versions: bool | None
+
+
+@runtime_checkable
+class StoreProbing(Protocol):
+    """A remote in a store of which it is not known what it does."""
+
+    def examine_store(self) -> StoreFindings:
+        """Write, replace, list and delete a small object. Raises RemoteRefused for a store that cannot keep a
+        remote."""
+        ...
 
 
 class LeafPlace(NamedTuple):

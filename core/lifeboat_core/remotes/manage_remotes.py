@@ -89,7 +89,7 @@ def add_remote(
                 f"the remote {name} at {given.url} should have the id {expected_id}, but it has the id {met.about.id}"
             )
         _refuse_other(context, known, wanted, met.about.id)
-        wanted = replace(wanted, id=met.about.id)
+        wanted = note_findings(replace(wanted, id=met.about.id), met)
         if save:
             with home_lock(context, "remote add"):
                 wanted = _save(context, wanted, stranger.token)
@@ -100,6 +100,12 @@ def add_remote(
             remote_registry.save_authority(context, name, None)
         raise
     return wanted, met
+
+
+def note_findings(config: RemoteConfig, met: ProbeResult) -> RemoteConfig:
+    """Return the remote with what was found of its store."""
+    versions = config.keeps_versions if met.store is None else bool(met.store.keeps_versions)
+    return replace(config, writers=met.about.writers, keeps_versions=versions)
 
 
 def _known(context: Context, name: str) -> RemoteConfig | None:

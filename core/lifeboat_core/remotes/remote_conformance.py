@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes import remote_kinds, remote_registry
+from lifeboat_core.remotes.contract import SEVERAL, RemoteConfig, StoreProbing
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_keys.errors import KeysError
@@ -20,6 +22,10 @@ from lifeboat_vault.remote.remote_contract import Remote
 
 if TYPE_CHECKING:
     from lifeboat_vault.remote.conformance_checks import RemoteCheck
+
+
+PROBE = "the store does what was found when the remote was added"
+"""The name of the check of a store; its message also says what was found if nothing was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,10 @@ def run_conformance(
         opened.append(open_remote(context, config))
         return opened[-1]
 
-    fresh().about()
+    first = fresh()
+    about = first.about()
+    if isinstance(first, StoreProbing):
+        yield _probed(context, config, first, about.writers)
     user = _user_key(context)
     checks = [check for check in CHECKS if check.quick or not quick]
     try:
@@ -62,6 +71,20 @@ def run_conformance(
     finally:
         for remote in opened:
             remote.close()
+
+
+def _probed(context: Context, config: RemoteConfig, remote: StoreProbing, writers: str) -> ConformanceResult:
+    """Probe the store again and note what was found. It fails where the store does less than other machines count
+    on."""
+    found = remote.examine_store()
+    is_less = writers == SEVERAL and found.writers != SEVERAL
+    now = found.writers if is_less else writers
+    noted = replace(config, writers=now, keeps_versions=bool(found.keeps_versions))
+    if noted != config:
+        with home_lock(context, "remote test"):
+            remote_registry.save_remote(context, noted)
+    said = " ".join(remote_kinds.find_kind(config.url).describe_store(noted))
+    return ConformanceResult(PROBE, not is_less, said)
 
 
 def _user_key(context: Context) -> UserKey | None:

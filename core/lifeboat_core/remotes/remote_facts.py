@@ -73,6 +73,8 @@ def _facts(
         fenced=known.fenced if state == FENCED else None,
         doubts=known.doubts,
         same_disk=same_disk,
+        writers=config.writers,
+        limits=_limits(config),
         **_purges(known, purges),
     )
     if not found.purges or found.state != OK:
@@ -84,6 +86,11 @@ def _shares_disk(context: Context, config: RemoteConfig) -> bool:
     if config.problem is not None:
         return False
     return remote_kinds.find_kind(config.url).shares_disk(config.url, context.home.folder)
+
+
+def _limits(config: RemoteConfig) -> tuple[str, ...]:
+    kind = None if config.problem is not None else remote_kinds.find_installed_kind(config.url)
+    return () if kind is None else tuple(kind.describe_limits(config))
 
 
 def _purges(known: AcknowledgedState, purges: Sequence[str]) -> JsonObject:

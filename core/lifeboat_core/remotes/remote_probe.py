@@ -10,7 +10,7 @@ from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_kinds
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, StoreFindings, StoreProbing
 from lifeboat_vault.errors import RemoteDenied
 
 if TYPE_CHECKING:
@@ -46,11 +46,13 @@ class RestoreTokenMaking(Protocol):
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """What a remote says of itself. `token` is what it says of the token, None if it wants none. `clock`: how many
-    seconds its clock is ahead of this one, None if it has none."""
+    seconds its clock is ahead of this one, None if it has none. `store`: what was found of its store, None if it was
+    not probed."""
 
     about: RemoteDescription
     token: JsonObject | None = None
     clock: float | None = None
+    store: StoreFindings | None = None
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -85,22 +87,27 @@ class RemoteCandidate:
 def probe_remote(context: Context, stranger: RemoteCandidate, needed: frozenset[str] = NEEDED) -> ProbeResult:
     """Ask a remote who it is. Raises RemoteError, BadSetting, RemoteDenied (no valid token, or one without a scope that
     is needed)."""
-    about, clock = _about(context, stranger)
+    about, clock, store = _about(context, stranger, writes=PUSH in needed)
     with contextlib.closing(_in_clear(context, stranger)) as remote:
         if not isinstance(remote, Authenticated):
-            return ProbeResult(about, None, clock)
-        met = ProbeResult(about, remote.whoami(), clock)
+            return ProbeResult(about, None, clock, store)
+        met = ProbeResult(about, remote.whoami(), clock, store)
     _check_scopes(met, needed)
     return met
 
 
-def _about(context: Context, stranger: RemoteCandidate) -> tuple[RemoteDescription, float | None]:
-    """Ask a remote who it is without showing the token: another server might answer."""
-    with contextlib.closing(_opened(context, stranger.config, None)) as remote:
+def _about(
+    context: Context, stranger: RemoteCandidate, *, writes: bool
+) -> tuple[RemoteDescription, float | None, StoreFindings | None]:
+    """Ask a remote who it is without showing the token: another server might answer. `writes`: also probe its
+    store."""
+    is_hidden = not remote_kinds.find_kind(stranger.config.url).signs_requests
+    with contextlib.closing(_opened(context, stranger.config, None if is_hidden else stranger.token)) as remote:
+        store = remote.examine_store() if writes and isinstance(remote, StoreProbing) else None
         before = context.clock.now()
         about = remote.about()
         after = context.clock.now()
-    return about, _difference(about.time, before + (after - before) / 2)
+    return about, _difference(about.time, before + (after - before) / 2), store
 
 
 def _difference(told: str | None, here: Any) -> float | None:

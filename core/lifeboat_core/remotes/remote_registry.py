@@ -149,6 +149,8 @@ def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
         optional=_switch(document, "optional"),
         sealed=_switch(document, "sealed"),
         added_at=_word(document, "added_at", ""),
+        writers=_word(document, "writers", ""),
+        keeps_versions=_switch(document, "keeps_versions"),
     )
 
 
@@ -156,7 +158,7 @@ def _address(url: str) -> str:
     parts = urlsplit(url)
     if not parts.scheme:
         raise ValueError("the value of `url` is not a URL")
-    if parts.username is not None or parts.password is not None or parts.query:
+    if parts.username is not None or parts.password is not None:
         raise ValueError("the value of `url` must be an address only. Store a token with `lifeboat remote token NAME`")
     return url
 
@@ -261,6 +263,8 @@ def _to_document(remote: RemoteConfig) -> JsonObject:
         "optional": remote.optional or None,
         "sealed": remote.sealed or None,
         "added_at": remote.added_at or None,
+        "writers": remote.writers or None,
+        "keeps_versions": remote.keeps_versions or None,
     }
 
 

@@ -18,7 +18,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND
 from lifeboat_core.remotes.sealed.sealed_log import SealedLog
-from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
+from lifeboat_core.remotes.sealed.sealed_log_setup import RemovableLog
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.remote.remote_contract import RemoteBundle
@@ -59,10 +59,10 @@ class Machine:
     def key(self) -> UserKey:
         return self.context.keys().user_key()
 
-    def log(self) -> FolderLog:
+    def log(self) -> RemovableLog:
         config = RemoteConfig("stick", f"file://{self.stick}", id=self.remote_id, sealed=self.sealed)
         log = REMOTE_KIND.open(self.context, config, None)
-        assert isinstance(log, FolderLog)
+        assert isinstance(log, RemovableLog)
         return log
 
     def vault(self) -> Vault:

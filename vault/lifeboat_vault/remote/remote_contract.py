@@ -31,7 +31,8 @@ class RemoteDescription:
     """Description of a remote. `id` was made with it and never changes. `sealed`: everything is encrypted on this side.
     `time` is its clock (timestamp), None without one. `limits` are in bytes: `direct_bytes` is the largest body of one
     request. `signing_key` is the public half of the key with which an endpoint signs receipts (base64, see
-    `lifeboat_keys.pairs.endpoint_key`), None where this machine signs them."""
+    `lifeboat_keys.pairs.endpoint_key`), None where this machine signs them. `writers`: "one" where machines take turns
+    because the store cannot compare, "several" where it can, "" where the remote itself orders them."""
 
     id: str
     kind: str
@@ -40,6 +41,7 @@ class RemoteDescription:
     time: str | None = None
     limits: JsonObject = field(default_factory=dict)
     signing_key: str | None = None
+    writers: str = ""
 
 
 @dataclass(frozen=True, slots=True)

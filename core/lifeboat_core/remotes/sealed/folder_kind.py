@@ -44,11 +44,11 @@ class FolderKind(RemoteKind):
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         from lifeboat_core.remotes.sealed.folder_files import FolderFiles
-        from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
+        from lifeboat_core.remotes.sealed.sealed_log_setup import RemovableLog
 
         root = Path(_path_of(self.check_url(config.url)))
         files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)
-        return FolderLog(context, files, sealed=config.sealed, name=config.name)
+        return RemovableLog(context, files, kind=self.name, sealed=config.sealed, name=config.name)
 
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:

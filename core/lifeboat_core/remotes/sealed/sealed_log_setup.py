@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import vault_bundles
 from lifeboat_core.remotes.contract import BundleSource
 from lifeboat_core.remotes.sealed.bundle_store import BundleStore
-from lifeboat_core.remotes.sealed.folder_files import FolderFiles
 from lifeboat_core.remotes.sealed.log_files import SealedFiles
 from lifeboat_core.remotes.sealed.log_key import LogKeys
 from lifeboat_core.remotes.sealed.log_owner import LogOwner
@@ -30,14 +30,20 @@ def open_log(context: Context, files: SealedFiles, *, kind: str, sealed: bool, n
     return SealedLog(files, owner, log_keys, shelf, here, context.clock, kind=kind, sealed=sealed, name=name)
 
 
-class FolderLog(SealedLog):
-    """A log in a folder: a machine that writes there can remove agents, too."""
+class AgentFiles(SealedFiles, Protocol):
+    """Files of which a machine can remove all that an agent has."""
 
-    def __init__(self, context: Context, files: FolderFiles, *, sealed: bool, name: str = "") -> None:
+    def remove_agent(self, agent_id: str) -> None: ...
+
+
+class RemovableLog(SealedLog):
+    """A log in a folder or a bucket: a machine that writes there can remove agents, too."""
+
+    def __init__(self, context: Context, files: AgentFiles, *, kind: str, sealed: bool, name: str = "") -> None:
         owner, log_keys, shelf = _parts(context, files, sealed)
         here = partial(_here, context)
-        super().__init__(files, owner, log_keys, shelf, here, context.clock, kind="folder", sealed=sealed, name=name)
-        self._folder = files
+        super().__init__(files, owner, log_keys, shelf, here, context.clock, kind=kind, sealed=sealed, name=name)
+        self._agent_files = files
 
     def remove_agent(self, agent_id: str) -> None:
         """Remove everything of an agent of this user, also the last head of one that was purged whole: agents that were
@@ -45,9 +51,9 @@ class FolderLog(SealedLog):
         try:
             head = self._heads.load(agent_id).head
         except AgentErased:
-            self._folder.remove_agent(agent_id)
+            self._agent_files.remove_agent(agent_id)
             return
-        self._folder.remove_agent(agent_id)
+        self._agent_files.remove_agent(agent_id)
         self._log_keys.forget(head.remote, head.agent)
 
 
