@@ -23,7 +23,7 @@ from support.core.protected import SteadyClock
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/remote-kinds.md"
-DECIDING = {"endpoint_kind.py", "folder_kind.py", "alf_service.py"}
+DECIDING = {"endpoint_kind.py", "folder_kind.py", "bucket_address.py", "alf_service.py"}
 """The kinds, and the addresses of files that the service of another program gives out."""
 SCHEME = re.compile(r"(file|https?)(:(//)?)?")
 

@@ -161,7 +161,8 @@ def _planned_at(remote: JsonObject) -> str:
         f", with {count_text(len(remote['only_there']), 'state')} that exist only there" if remote["only_there"] else ""
     )
     when = "after 24 hours, or immediately with its second token" if remote["waits"] else "immediately"
-    return f"{remote['name']}: {when}{more}"
+    stays = "; its bucket keeps the deleted objects as older versions" if remote["keeps_versions"] else ""
+    return f"{remote['name']}: {when}{more}{stays}"
 
 
 def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[WorkspaceRemoval]) -> None:

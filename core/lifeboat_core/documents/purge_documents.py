@@ -60,7 +60,9 @@ class Remote(msgspec.Struct, frozen=True):
     """end of the wait, or null"""
     waits: bool = False
     only_there: tuple[int, ...] = ()
-    """with `--dry-run`: whether it waits without the second token; states that only it has"""
+    keeps_versions: bool = False
+    """with `--dry-run`: whether it waits without the second token; states that only it has; whether its bucket keeps
+    deleted objects as older versions"""
 
 
 class Unreachable(msgspec.Struct, frozen=True):

@@ -126,6 +126,7 @@ def _planned_at(asked: RemoteSearch) -> JsonObject:
         "message": asked.problem or "",
         "waits": _waits(asked),
         "only_there": list(asked.only_there),
+        "keeps_versions": asked.config.keeps_versions,
     }
 
 

@@ -182,6 +182,11 @@ def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCop
         for each in found.remotes
         if each.problem
     ]
+    versions = [
+        UnreachableCopy(each.config.name, "its bucket keeps versions", "older versions of deleted objects")
+        for each in found.remotes
+        if each.config.keeps_versions
+    ]
     unread = [
         UnreachableCopy(black_out(name, wanted), why, "a file that was not searched")
         for name, why in found.looked.unread.items()
@@ -190,7 +195,7 @@ def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCop
         UnreachableCopy(black_out(name, wanted), form, "content that was not searched")
         for name, form in sorted(found.opaque.items())
     ]
-    return [*offline, *unread, *opaque]
+    return [*offline, *versions, *unread, *opaque]
 
 
 def _searched(context: Context, agent: Agent, request: PurgeRequest, opened: Histories) -> dict[str, int]:

@@ -48,8 +48,10 @@ def read_credentials(scheme: str, text: str) -> str:
 def _read_s3(text: str) -> dict[str, str] | None:
     if text.startswith("["):
         return _from_profile(text, None)
+    if text.startswith("{"):
+        return _from_json(text)
     words = text.split()
-    return dict(zip((_ID, _SECRET, _SESSION), words, strict=False)) if len(words) in (2, 3) else _from_json(text)
+    return dict(zip((_ID, _SECRET, _SESSION), words, strict=False)) if len(words) in (2, 3) else None
 
 
 def _from_json(text: str) -> dict[str, str] | None:

@@ -1,0 +1,175 @@
+"""`lifeboat remote` with a bucket: added, shown, examined, tested, synchronized, restored on a clean machine."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.bucket import bucket_credentials, writer_lease
+from support.cli.cli_client import run
+from support.core.buckets import CANARY, KEYS, TOKEN
+from support.core.object_store import BUCKET, Conditions, ObjectStore, object_store
+
+TEXT = "The orchard is behind the house."
+
+
+@pytest.fixture
+def store() -> Iterator[ObjectStore]:
+    with object_store() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SETTLING", "SETTLING_NEW"):
+        monkeypatch.setattr(writer_lease, name, 0.01)
+
+
+@pytest.fixture
+def context(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    return Context.open()
+
+
+def typed(*arguments: str, text: str, expect: int = 0) -> JsonObject:
+    """Run a command with a text on standard input."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "stdin", io.StringIO(text))
+        return run(*arguments, expect=expect)
+
+
+def add(store: ObjectStore, *options: str, text: str = KEYS, expect: int = 0) -> JsonObject:
+    place = ("remote", "add", "bucket", f"s3://{BUCKET}/boat", "--endpoint", store.address)
+    return typed(*place, "--credentials-stdin", *options, text=text, expect=expect)
+
+
+def add_agent(workspace: Path) -> None:
+    workspace.mkdir()
+    (workspace / "SOUL.md").write_text("# Ada\n")
+    (workspace / "MEMORY.md").write_text(f"# Memory\n\n{TEXT}\n")
+    run("agents", "add", str(workspace), "--name", "ada")
+
+
+def test_an_added_bucket_says_who_can_read_it_and_how_many_may_write(store: ObjectStore, context: Context) -> None:
+    document = add(store, "--region", "eu-central-1")
+    assert document["url"] == f"s3://{BUCKET}/boat?endpoint={store.address}&region=eu-central-1"
+    assert (document["writers"], document["keeps_versions"], document["sealed"]) == ("several", False, True)
+    assert "Without your key" in document["readable"]
+    shown = run("remote", "show", "bucket")
+    assert (shown["kind"], shown["writers"]) == ("bucket", "several")
+
+
+def test_the_secret_is_in_no_answer_and_in_no_other_file(store: ObjectStore, context: Context) -> None:
+    document = add(store)
+    assert CANARY not in str(document)
+    holders = [
+        path.name for path in context.home.folder.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()
+    ]
+    assert holders == ["bucket.token"]
+    assert remote_registry.locate_token_file(context, "bucket").stat().st_mode & 0o077 == 0
+    assert CANARY not in str(store.asked)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one-word", "a b c d", "[default]\nother = 1\n", '{"AccessKeyId": "a"}', "[" * 5000]
+)
+def test_credentials_of_another_form_are_refused_and_not_repeated(
+    text: str, store: ObjectStore, context: Context
+) -> None:
+    refused = add(store, text=text, expect=1)
+    assert "access key" in refused["error"]["message"] and "one-word" not in refused["error"]["message"]
+    assert remote_registry.list_remotes(context) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEYS,
+        "AKIAEXAMPLE not-a-real-secret",
+        "[ada]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = not-a-real-secret\n",
+        '{"Version": 1, "AccessKeyId": "AKIAEXAMPLE", "SecretAccessKey": "not-a-real-secret"}',
+    ],
+)
+def test_credentials_are_read_in_every_form_that_tools_write(text: str) -> None:
+    assert bucket_credentials.read_credentials("s3", text) == TOKEN
+
+
+def test_a_profile_is_used_where_nothing_else_is_given(
+    store: ObjectStore, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = context.home.folder.parent / "aws-credentials"
+    file.write_text("[boat]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = not-a-real-secret\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_PROFILE", "boat")
+    context.keys().ensure()
+    run("remote", "add", "bucket", f"s3://{BUCKET}/boat", "--endpoint", store.address)
+    found = {each["subject"]: each["result"] for each in _findings(run("doctor", "--remote", "bucket"))}
+    assert "profile [boat]" in found["access"]
+
+
+def _findings(document: JsonObject) -> list[JsonObject]:
+    found: list[JsonObject] = document["findings"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("https://boat.example.com", "--region", "eu-1"), "option of buckets"),
+        (("file:///srv/ada/stick", "--endpoint", "https://s3.example.com"), "option of buckets"),
+        (("gs://ada/boat", "--region", "eu-1"), "no option of gs"),
+        (("s3://ada/boat", "--endpoint", "http://s3.example.com"), "plain HTTP"),
+    ],
+)
+def test_an_option_that_does_not_fit_the_address_is_refused(
+    options: tuple[str, ...], said: str, context: Context
+) -> None:
+    assert said in run("remote", "add", "bucket", *options, expect=1)["error"]["message"]
+
+
+def test_a_limit_is_said_when_it_is_added_and_in_the_status(context: Context, tmp_path: Path) -> None:
+    with object_store(Conditions.IGNORED, keeps_versions=True) as store:
+        document = add(store)
+        assert (document["writers"], document["keeps_versions"]) == ("one", True)
+        add_agent(tmp_path / "notes")
+        (remote,) = run("status")["agents"][0]["remotes"]
+        assert remote["writers"] == "one"
+        assert ["One machine" in each for each in remote["limits"]] == [True, False]
+        assert "purge does not remove" in remote["limits"][1]
+        levels = {each["result"]: each["level"] for each in _findings(run("doctor", "--remote", "bucket"))}
+        assert "warning" in [level for result, level in levels.items() if "purge does not remove" in result]
+
+
+def test_the_versions_of_a_bucket_are_named_before_a_purge_claims_anything(context: Context, tmp_path: Path) -> None:
+    with object_store(keeps_versions=True) as store:
+        add(store)
+        add_agent(tmp_path / "notes")
+        run("sync")
+        planned = run("purge", "ada", "--text", TEXT, "--dry-run")
+        assert [each["keeps_versions"] for each in planned["remotes"]] == [True]
+        done = run("purge", "ada", "--text", TEXT, "--yes")
+        receipt = run("receipts", "show", done["receipt"])
+        assert "older versions" in str(receipt)
+
+
+def test_the_words_the_address_and_the_credentials_restore_on_a_clean_machine(
+    store: ObjectStore, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(store)
+    add_agent(tmp_path / "notes")
+    assert run("sync")["agents"][0]["remotes"][0]["state"] == "ok"
+    words = " ".join(context.keys().user_key().words())
+    monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "clean"))
+    (tmp_path / "words").write_text(words)
+    run("keys", "recover", "--words-from", tmp_path / "words")
+    add(store)
+    run("restore", "ada", "--from", "bucket", "--to", str(tmp_path / "back"))
+    assert (tmp_path / "back/MEMORY.md").read_bytes() == (tmp_path / "notes/MEMORY.md").read_bytes()
