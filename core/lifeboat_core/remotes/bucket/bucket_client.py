@@ -65,7 +65,7 @@ class ConditionUnsupported(Exception):
     """The store does not know conditional writes, and says so."""
 
 
-class ListedObject(NamedTuple):
+class BucketObject(NamedTuple):
     """An object in a listing; `key` is relative to the prefix of the address."""
 
     key: str
@@ -174,13 +174,13 @@ class BucketClient:
         """Delete an object. That there is none is no error."""
         self._asked("deleting", lambda: obstore.delete(self._store(_SMALL), key))
 
-    def list_objects(self, prefix: str) -> list[ListedObject]:
+    def list_objects(self, prefix: str) -> list[BucketObject]:
         """Return the objects below a folder."""
 
-        def ask() -> list[ListedObject]:
+        def ask() -> list[BucketObject]:
             chunks = obstore.list(self._store(_SMALL), prefix, chunk_size=_PER_LISTING)
             return [
-                ListedObject(str(each["path"]), each["size"], each["last_modified"])
+                BucketObject(str(each["path"]), each["size"], each["last_modified"])
                 for chunk in chunks
                 for each in chunk
             ]

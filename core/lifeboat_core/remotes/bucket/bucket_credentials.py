@@ -55,7 +55,7 @@ def _read_s3(text: str) -> dict[str, str] | None:
 
 
 def _from_json(text: str) -> dict[str, str] | None:
-    """Read what `aws configure export-credentials` prints, or what is kept here."""
+    """Read what `aws configure export-credentials` prints, or the form that is stored here."""
     names = {_ID: "AccessKeyId", _SECRET: "SecretAccessKey", _SESSION: "SessionToken"}
     document = _document(text)
     found = {name: document.get(name) or document.get(other) for name, other in names.items()}
@@ -85,8 +85,8 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def library_options(context: Context, scheme: str, given: str | None) -> dict[str, Any]:
-    """Return the arguments of the library for the credentials in force, none for a role. Raises BadSetting (what is
-    kept cannot be used)."""
+    """Return the arguments of the library for the credentials in force, none for a role. Raises BadSetting (the
+    stored ones cannot be used)."""
     if given is not None:
         kept = json.loads(read_credentials(scheme, given))
         if scheme == S3:

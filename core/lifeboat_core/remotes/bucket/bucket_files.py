@@ -7,7 +7,7 @@
     probes/...                        only while the store is probed
 
 Of two machines that replace the same head, one fails: the store compares the head with the one that was read, or where
-it cannot, the machines take turns (see `writer_lease`). Which of both holds stands in `lifeboat.json`, so that all
+it cannot, the machines take turns (see `writer_lease`). Their choice is recorded in `lifeboat.json`, so that all
 machines do the same.
 """
 
@@ -46,7 +46,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 _OWN = frozenset((HEAD, LEASE))
 
 
-class _RootDocument(msgspec.Struct, frozen=True):
+class _BucketDocument(msgspec.Struct, frozen=True):
     """`lifeboat.json`."""
 
     kind: str
@@ -90,7 +90,7 @@ class BucketFiles:
         self._home = home
         self._sealed = sealed
         self._tells_versions = tells_versions
-        self._root: _RootDocument | None = None
+        self._root: _BucketDocument | None = None
         self._heads: dict[str, _KnownHead] = {}
         self._leases: dict[str, WriterLease] = {}
 
@@ -233,7 +233,7 @@ class BucketFiles:
 
     # The root -------------------------------------------------------------------------------------------------------
 
-    def _known_root(self, writers: Writers | None = None) -> _RootDocument:
+    def _known_root(self, writers: Writers | None = None) -> _BucketDocument:
         """Return the root as it was at the first request of this contact. `writers` is what was found of a new
         remote."""
         if self._root is None:
@@ -246,12 +246,12 @@ class BucketFiles:
             self._id = self._root.id
         return self._root
 
-    def _read_root(self) -> _RootDocument | None:
+    def _read_root(self) -> _BucketDocument | None:
         stored = self._client.get(ROOT_KEY)
         if stored is None:
             return None
         try:
-            found = msgspec.json.decode(stored.data, type=_RootDocument)
+            found = msgspec.json.decode(stored.data, type=_BucketDocument)
         except (msgspec.DecodeError, RecursionError):
             found = None
         if found is None or found.kind != KIND or not ids.is_uuid(found.id):
@@ -263,7 +263,7 @@ class BucketFiles:
             raise errors.RemoteRefused(f"{self._place} {how}")
         return found
 
-    def _make(self, writers: Writers | None) -> _RootDocument:
+    def _make(self, writers: Writers | None) -> _BucketDocument:
         if self._id:
             raise errors.RemoteUnreachable(
                 f"{self._place} does not hold the remote: the prefix may have been emptied or renamed"
@@ -271,7 +271,7 @@ class BucketFiles:
         if writers is None:
             writers = Writers(probe_store(self._client, sleep=self._home.sleep).writers)
         now = times.to_text(self._home.clock.now())
-        made = _RootDocument(KIND, VERSION, ids.make_id(now), now, self._sealed, writers)
+        made = _BucketDocument(KIND, VERSION, ids.make_id(now), now, self._sealed, writers)
         data = json_codec.encode_pretty(msgspec.to_builtins(made))
         if writers is Writers.SEVERAL:
             with contextlib.suppress(ConditionFailed):

@@ -30,7 +30,7 @@ def open_log(context: Context, files: SealedFiles, *, kind: str, sealed: bool, n
     return SealedLog(files, owner, log_keys, shelf, here, context.clock, kind=kind, sealed=sealed, name=name)
 
 
-class AgentFiles(SealedFiles, Protocol):
+class RemovableFiles(SealedFiles, Protocol):
     """Files of which a machine can remove all that an agent has."""
 
     def remove_agent(self, agent_id: str) -> None: ...
@@ -39,7 +39,7 @@ class AgentFiles(SealedFiles, Protocol):
 class RemovableLog(SealedLog):
     """A log in a folder or a bucket: a machine that writes there can remove agents, too."""
 
-    def __init__(self, context: Context, files: AgentFiles, *, kind: str, sealed: bool, name: str = "") -> None:
+    def __init__(self, context: Context, files: RemovableFiles, *, kind: str, sealed: bool, name: str = "") -> None:
         owner, log_keys, shelf = _parts(context, files, sealed)
         here = partial(_here, context)
         super().__init__(files, owner, log_keys, shelf, here, context.clock, kind=kind, sealed=sealed, name=name)
