@@ -11,6 +11,7 @@ import pytest
 
 from support.adapters import openclaw_workspaces
 from support.adapters.profile_installs import INSTALLS, KEY, PEBBLE, make_pebble
+from support.adapters.zeroclaw_made import make_zeroclaw
 from support.cli.cli_client import run
 
 _OF_HERMES = ("cron/jobs.json", "logs/", "memories/MEMORY.md.lock", "state.db")
@@ -53,6 +54,16 @@ def test_an_agent_of_a_profile_comes_back_byte_for_byte_with_its_credentials(iso
     captured = {path: data for path, data in around.items() if path.name == "config.json"}
     assert {path: path.read_bytes() for path in captured} == captured
     assert run("sync")["agents"][0]["sequence"] == 0, "the restored agent differs from the captured one"
+
+
+def test_each_agent_is_named_correctly_on_a_machine_that_has_all_runtimes(isolated_home: Path) -> None:
+    homes = {name: make(isolated_home).workspace for name, make in INSTALLS.items() if name != "markdown"}
+    homes["openclaw"] = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw").workspace
+    homes["zeroclaw"] = make_zeroclaw(isolated_home, "0.8.3").workspace
+    found = {(each["runtime"], Path(each["workspace"])) for each in run("agents", "discover")["found"]}
+    assert homes.items() <= found
+    assert {runtime for runtime, _ in found} == homes.keys()
+    assert {runtime for runtime, workspace in found if workspace not in homes.values()} <= {"openclaw"}
 
 
 def test_a_profile_written_from_the_page_works_as_a_runtime(isolated_home: Path, tmp_path: Path) -> None:
