@@ -74,7 +74,6 @@ def _bring_kit(machine: PageMachine) -> None:
     machine.protect_juniper()
     run("remote", "add", "stick", (machine.home / "stick").as_uri())
     run("sync")
-    run("keys", "export-kit", "-o", machine.home / "kit.txt", "--with-access")
     _bring_key_files(machine)
 
 
@@ -88,7 +87,10 @@ def _add_office(machine: PageMachine) -> None:
 
 
 def _bring_key_files(machine: PageMachine) -> None:
-    """Go on at a machine without a key that has the files of the former one."""
+    """Go on at a machine without a key that has the words and the kit of the former one."""
+    machine.learn_words()
+    machine.write_words()
+    run("keys", "export-kit", "-o", machine.home / "kit.txt", "--with-access", "--force")
     machine.move_to_new_machine()
     machine.bring_files()
 
@@ -223,7 +225,7 @@ EXAMPLE_STORY = PageStory(
     dialogs={
         "lifeboat setup": _skip_steps,
         "lifeboat setup --kit kit.txt": confirm_kit,
-        **dict.fromkeys(("lifeboat tui", "lifeboat tui --readonly", "lifeboat tui timeline Juniper"), QUIT),
+        **dict.fromkeys(("lifeboat tui --readonly", "lifeboat tui timeline Juniper"), QUIT),
         "lifeboat tui --demo": press_keys((r"ada", "q")),
         "lifeboat tui keys": press_keys((r"Keys", "q")),
         "lifeboat purge Juniper": purge_text("tulips", endpoints=1),

@@ -402,6 +402,7 @@ STORIES: dict[str, PageStory] = {
     ),
     "docs/service.md": PageStory(
         prepare=in_order(PageMachine.protect_juniper, PageMachine.use_service_manager),
+        before={"lifeboat daemon status": lambda machine: run("daemon", "start") and None},
         dialogs={
             "lifeboat daemon log --follow": interrupt_after(r"\n"),
             "lifeboat log --follow": interrupt_after(r"\n"),

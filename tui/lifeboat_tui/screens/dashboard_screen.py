@@ -37,7 +37,7 @@ COLUMNS = (
     TableColumn("NOTE", 30, grow=6, rank=2),
     TableColumn("QUEUE", 5, rank=3, right=True),
     TableColumn("WHERE", 10, rank=4),
-    TableColumn("RUNTIME", 9, rank=5),
+    TableColumn("RUNTIME", 9, grow=1, rank=5),
 )
 CHANGES = 20
 """Number of recent entries shown for an agent."""
