@@ -248,7 +248,7 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
         _say(terminal, "Word 1: ", " ".join(words))
         terminal.wait_for("is recovered")
         _say(terminal, "Which one")
-        offered = terminal.wait_for(r"For which runtime \(([^)]+)\)")[1].split(", ")
+        offered = re.split(r",\s+", terminal.wait_for(r"For which runtime \(([^)]+)\)")[1])
         assert {"hermes", "openclaw", "zeroclaw"} <= set(offered) and not set(offered) & set(list_formats())
         terminal.type("")
         _say(terminal, "Folder of the agent on this machine")
