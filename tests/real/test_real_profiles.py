@@ -23,6 +23,8 @@ from support.real.real_hermes import RealHermes
 from support.real.real_openclaw import OpenClaw
 from support.real.real_profiled import KEY, PROGRAMS, ProfiledProgram
 
+CLAWS = ("openclaw", "zeroclaw")
+"""Their workspaces have the same files, so that either can be named for a workspace of the other."""
 REMEMBERED = "Boat seventeen lies at the north pier."
 
 
@@ -108,7 +110,7 @@ def test_each_agent_of_the_machine_is_found_and_named_correctly(machine: Machine
 def test_no_home_is_taken_for_another_runtimes(machine: Machine) -> None:
     for runtime, workspace in machine.homes.items():
         assert adapter_registry.recognise_workspace(workspace).runtime == runtime
-        for other in {"openclaw", "zeroclaw"} - {runtime}:
+        for other in CLAWS if runtime not in CLAWS else ():
             with pytest.raises(AdapterError):
                 adapter_registry.load_adapter(other).locate(workspace, {}, machine.user_home)
 

@@ -37,7 +37,7 @@ def test_every_runtime_is_among_the_pairs() -> None:
     assert RUNTIMES.keys() == set(adapter_registry.list_runtimes()) - FORMATS
 
 
-@pytest.mark.parametrize(("home", "there"), permutations(RUNTIMES, 2))
+@pytest.mark.parametrize(("home", "there"), list(permutations(RUNTIMES, 2)))
 def test_an_agent_that_comes_home_is_the_same(isolated_home: Path, home: str, there: str) -> None:
     made = RUNTIMES[home](isolated_home)
     harness = Harness.begin(adapter_registry.load_adapter(home), made, isolated_home / "lifeboat")
