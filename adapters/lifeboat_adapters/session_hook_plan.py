@@ -43,11 +43,13 @@ class HookOrder:
     @property
     def shell_line(self) -> str:
         """Return a line for a POSIX shell that captures the agent in the background, returns immediately without
-        output, and does nothing if Lifeboat is gone. The shell does not wait for the start of Lifeboat: runtimes allow
-        little time when they end."""
+        output, and does nothing if Lifeboat is gone. Lifeboat gets a process group of its own, by `setsid`
+        or by job control where a system has no such program, because runtimes end the group of a hook after a short
+        time, in which Lifeboat may not have started."""
         variable = ("-u", "LIFEBOAT_HOME") if self.home is None else (f"LIFEBOAT_HOME={self.home}",)
         started = shlex.join(("env", *variable, *self.command, "--background"))
-        return f"[ -x {shlex.quote(self.program[0])} ] && {started} </dev/null >/dev/null 2>&1 &"
+        detached = f"{{ set -m; $(command -v setsid) {started} & }} </dev/null >/dev/null 2>&1"
+        return f"[ ! -x {shlex.quote(self.program[0])} ] || {detached}"
 
 
 class NotifiedAgent(msgspec.Struct, frozen=True):

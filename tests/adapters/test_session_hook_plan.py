@@ -20,7 +20,8 @@ def _run(line: str, folder: Path) -> str:
     environment = {"PATH": os.environ["PATH"], "LIFEBOAT_HOME": "/srv/another"}
     ran = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, timeout=patience())
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
-    return (folder / "told").read_text() if (folder / "told").exists() else ""
+    told = folder / "told"
+    return told.read_text() if told.exists() else ""
 
 
 def _program(folder: Path) -> Path:
@@ -34,11 +35,9 @@ def _program(folder: Path) -> Path:
 @pytest.mark.parametrize(("home", "said"), [(None, "usual"), (Path("/srv/ada's home"), "/srv/ada's home")])
 def test_the_line_starts_the_program_silently_with_the_right_home(tmp_path: Path, home: Path | None, said: str) -> None:
     order = HookOrder(AGENT, (str(_program(tmp_path)), "-P"), home)
+    expected = f"-P sync {AGENT} --unless-paused --background {said}\n"
     _run(order.shell_line, tmp_path)
-    until(
-        lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text().endswith("\n"), "nothing was started"
-    )
-    assert (tmp_path / "told").read_text() == f"-P sync {AGENT} --unless-paused --background {said}\n"
+    until(lambda: _run(":", tmp_path) == expected, "nothing was started")
 
 
 def test_the_line_does_nothing_once_the_program_is_gone(tmp_path: Path) -> None:

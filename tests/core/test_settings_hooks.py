@@ -76,7 +76,7 @@ def test_the_hook_comes_behind_others_and_goes_without_a_trace(hooked: Hooked, f
 def test_a_hook_of_an_earlier_release_is_replaced(hooked: Hooked) -> None:
     run("agents", "hook", hooked.agent)
     written = hooked.file.read_text()
-    hooked.file.write_text(written.replace("[ -x ", "[ -e "))
+    hooked.file.write_text(written.replace("[ ! -x ", "[ ! -e "))
     assert hooked.finding()["level"] == "warning"
     run("agents", "hook", hooked.agent)
     assert hooked.values() == json.loads(written)

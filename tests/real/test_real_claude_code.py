@@ -1,4 +1,5 @@
-"""A real Claude Code: it lives, is captured, lost and restored, and goes on with its memory; its project is moved."""
+"""A real Claude Code: it lives, the daemon captures it after each session, it is lost and restored, and goes on with
+its memory; its project is moved."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 
 from support.cli.cli_client import run
 from support.real import real_claude_code, real_openclaw
+from support.real.captured_by_hook import capture_by_hook
 from support.real.real_claude_code import KEY, RealClaudeCode
 
 REMEMBERED = "Boat seventeen lies at the north pier."
@@ -31,7 +33,8 @@ class ClaudeStory:
     continued: str
     known: list[dict[str, object]]
     hermes: dict[str, bytes]
-    lifeboat: Path
+    leaks: list[str]
+    settings: tuple[bytes, bytes]
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -43,9 +46,15 @@ def _plant_credentials(claude: RealClaudeCode, project: Path) -> None:
     for scope in ("user", "local"):
         server = ("mcp", "add", f"search-{scope}", "--scope", scope, "-e", f"SEARCH={KEY}-{scope}", "--", "/bin/true")
         claude.run(*server, project=project)
-    (claude.home / "settings.json").write_text(json.dumps({"env": {"SERVICE_TOKEN": f"{KEY}-of-settings"}}))
-    (claude.home / ".credentials.json").write_text(json.dumps({"claudeAiOauth": {"accessToken": f"{KEY}-of-login"}}))
-    for name in ("settings.json", ".credentials.json"):
+    header = ("--transport", "http", "tides", "http://127.0.0.1:9/mcp", "--header", f"X-Access: {KEY}-header")
+    claude.run("mcp", "add", "--scope", "user", *header, project=project)
+    for name, values in {
+        "settings.json": {"env": {"SERVICE_TOKEN": f"{KEY}-of-settings"}},
+        "settings.local.json": {"env": {"OTHER_TOKEN": f"{KEY}-of-local-settings"}},
+        ".credentials.json": {"claudeAiOauth": {"accessToken": f"{KEY}-of-login"}},
+        ".device-keys.json": {"key": f"{KEY}-of-device"},
+    }.items():
+        (claude.home / name).write_text(json.dumps(values, indent=2))
         (claude.home / name).chmod(0o600)
 
 
@@ -63,37 +72,37 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaudeStory]:
         patch.setenv("PATH", "/usr/bin:/bin")
         claude.turn("Good morning.", project)
         assert run("agents", "discover")["found"] == []  # the program made its home, and there is nothing in it
-        claude.turn(f"REMEMBER: {REMEMBERED}", project)
-        [memory] = claude.home.glob("projects/*/memory/boat-17.md")
-        memory.with_name("MEMORY.md").write_text(INDEX)  # the model would write it with the same tool
+        [memories] = claude.home.glob("projects/*/memory")
+        (memories / "MEMORY.md").write_text(INDEX)  # the model would write it with the same tool as the memory
         _plant_credentials(claude, project)
         [found] = run("agents", "discover")["found"]
         assert found["runtime"] == "claude-code"
-        agent = run("agents", "add", found["workspace"])["id"]
-        run("config", "set", "transcripts", "true")
-        run("sync")
-        claude.turn("Good evening.", project)
-        run("sync")
-        settings = claude.user_home / ".claude.json"
-        before = _files(claude.home)
-        shutil.rmtree(claude.home)
-        settings.unlink()
-        run("restore", agent, "--yes", "--with-sessions")
-        after, servers = _files(claude.home), json.loads(settings.read_text())
-        claude.turn("Where is the boat?", project)
-        prompt = claude.last_prompt()
-        memories = run("records", "list", agent)["records"]
-        there = folder / "hermes" / "home"
-        run("restore", agent, "--runtime", "hermes", "--to", there, "--yes")
-        moved = project.rename(folder / "harbour")
-        run("agents", "move-project", agent, project, moved, "--yes")
-        claude.run("-p", "Go on.", "--continue", "--permission-mode", "acceptEdits", project=moved)
-        continued = claude.last_prompt()
-        run("sync")
-        known = run("records", "list", agent)["records"]
-        yield ClaudeStory(
-            claude, before, after, servers, memories, prompt, continued, known, _files(there), folder / "lifeboat"
-        )
+        settings = claude.home / "settings.json"
+        without_hook = settings.read_bytes()
+        with capture_by_hook(claude.home, folder / "lifeboat", folder / "stick") as hooked:
+            agent = hooked.id
+            for message in (f"REMEMBER: {REMEMBERED}", f"I use {KEY}-user.", "Good evening."):
+                with hooked.captured():
+                    claude.turn(message, project)
+            before = _files(claude.home)
+            shutil.rmtree(claude.home)
+            (claude.user_home / ".claude.json").unlink()
+            hooked.run("restore", agent, "--yes", "--with-sessions")
+            after, servers = _files(claude.home), json.loads((claude.user_home / ".claude.json").read_text())
+            claude.turn("Where is the boat?", project)
+            prompt = claude.last_prompt()
+            records = hooked.run("records", "list", agent)["records"]
+            there = folder / "hermes" / "home"
+            hooked.run("restore", agent, "--runtime", "hermes", "--to", there, "--yes")
+            moved = project.rename(folder / "harbour")
+            hooked.run("agents", "move-project", agent, project, moved, "--yes")
+            claude.run("-p", "Go on.", "--continue", "--permission-mode", "acceptEdits", project=moved)
+            continued = claude.last_prompt()
+            hooked.run("sync")
+            known = hooked.run("records", "list", agent)["records"]
+            leaks = hooked.leaks(KEY)
+        ends = (without_hook, settings.read_bytes())
+        yield ClaudeStory(claude, before, after, servers, records, prompt, continued, known, _files(there), leaks, ends)
 
 
 def test_the_memory_that_the_program_wrote_is_the_only_memory(story: ClaudeStory) -> None:
@@ -110,14 +119,24 @@ def test_everything_but_the_state_of_the_machine_comes_back_byte_for_byte(story:
 
 
 def test_servers_and_credentials_come_back(story: ClaudeStory) -> None:
-    for made in (f"{KEY}-user", f"{KEY}-local"):
+    for made in (f"{KEY}-user", f"{KEY}-local", f"{KEY}-header"):
         assert made in json.dumps(story.servers)
-    assert f"{KEY}-of-settings".encode() in story.after["settings.json"]
-    assert f"{KEY}-of-login".encode() in story.after[".credentials.json"]
+    for name, made in {
+        "settings.json": "settings",
+        ".credentials.json": "login",
+        ".device-keys.json": "device",
+    }.items():
+        assert f"{KEY}-of-{made}".encode() in story.after[name]
 
 
-def test_no_credential_lies_in_clear_in_the_home_of_lifeboat(story: ClaudeStory) -> None:
-    assert [name for name, data in _files(story.lifeboat).items() if KEY.encode() in data] == []
+def test_no_credential_is_in_clear_anywhere(story: ClaudeStory) -> None:
+    assert any(f"{KEY}-user".encode() in data for name, data in story.before.items() if name.startswith("backups/"))
+    assert story.leaks == []
+
+
+def test_the_hook_goes_without_a_trace(story: ClaudeStory) -> None:
+    before, after = story.settings
+    assert after == before
 
 
 def test_the_program_goes_on_with_its_memory_after_the_loss(story: ClaudeStory) -> None:

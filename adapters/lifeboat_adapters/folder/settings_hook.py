@@ -27,7 +27,9 @@ _HOOKS = "hooks"
 _OURS = " --unless-paused --background "
 """A part of every line that Lifeboat writes. The home is of one agent, so there is one line for each event."""
 
-_SECONDS = 30
+_SECONDS = 3
+"""The longest time that Codex allows a hook at the end of a session."""
+
 _STYLES: tuple[dict[str, Any], ...] = (
     *({"indent": indent} for indent in (2, 4, "\t", None)),
     {"separators": (",", ":")},
