@@ -28,17 +28,18 @@ class HookedAgent:
         self.said.append(json.dumps(document))
         return document
 
-    def captures_on_request(self) -> int:
-        """Return how many captures the daemon made because it was asked for one."""
+    def captures(self, *reasons: str) -> int:
+        """Return how many captures the daemon made, or how many of them for these reasons."""
         events = map(json.loads, (self.lifeboat / "logs" / "daemon.log").read_text().splitlines())
-        return sum(event["kind"] == "captured" and event["reason"] == "request" for event in events)
+        return sum(event["kind"] == "captured" and (not reasons or event["reason"] in reasons) for event in events)
 
     @contextlib.contextmanager
     def captured(self) -> Iterator[None]:
-        """Wait after a turn until the daemon captured the agent on request of the hook."""
-        before = self.captures_on_request()
+        """Wait after a turn until the daemon captured the agent. Without the hook it would wait for ten minutes, or
+        until it scans the workspace again."""
+        before = self.captures()
         yield
-        until(lambda: self.captures_on_request() > before, "the hook asked for no capture")
+        until(lambda: self.captures() > before, "nothing was captured")
 
     def leaks(self, secret: str) -> list[str]:
         """Return where a secret is in clear: files of Lifeboat and of the remote, and what commands printed."""
@@ -62,7 +63,9 @@ def capture_by_hook(workspace: Path, lifeboat: Path, remote: Path) -> Iterator[H
     agent.run("daemon", "start")
     try:
         agent.run("sync")  # so that the capture with which the daemon starts is no answer to the hook
+        before = agent.captures("request")
         yield agent
+        assert agent.captures("request") > before, "the hook asked for no capture"
     finally:
         agent.run("daemon", "stop")
         agent.run("agents", "hook", agent.id, "--remove")
