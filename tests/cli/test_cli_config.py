@@ -64,7 +64,7 @@ def test_an_address_on_the_command_line_is_taken_with_a_warning(
     isolated_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = said_by(capsys, "config", "set", "ntfy.url", ADDRESS)
-    assert "your shell's history" in said and "--stdin" in said and "canary" not in said
+    assert "the history of your shell" in said and "--stdin" in said and "canary" not in said
     assert "history" not in said_by(capsys, "config", "set", "ntfy.url", "none")
     assert run("config", "get", "ntfy.url")["set"] is False
 

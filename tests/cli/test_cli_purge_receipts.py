@@ -168,7 +168,7 @@ def test_in_a_home_with_another_key_it_ends_as_it_does_without_a_home(
         (ada.receipt.vaults[0].name, "open"),
     ]
     assert all(stranger.context.keys().public.key_id in each["message"] for each in unknown)
-    assert all("only its consistency" in each["message"] for each in unknown)
+    assert all("only the consistency of the receipt" in each["message"] for each in unknown)
 
 
 @pytest.mark.parametrize("part", ["receipt", "vault"])

@@ -322,7 +322,7 @@ def test_a_purged_value_in_other_words_is_only_told_of_where_the_user_wants_that
     assert CODE.upper().encode() in coded.body("raw/openclaw/memory/2026-11-13.md")
     found = gather_status(coded.context).agents[0]
     assert "memory/2026-11-13.md" in str(found.purged_again)
-    assert any("came back in" in reason and "memory/2026-11-13.md" in reason for reason in found.reasons)
+    assert any("purged text is in" in reason and "memory/2026-11-13.md" in reason for reason in found.reasons)
 
 
 def test_a_purged_value_in_a_row_is_cut_in_other_words(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_each_gap_has_a_sentence_and_a_command(fields: dict[str, Any], code: str
 def test_words_that_were_never_proven_are_a_gap() -> None:
     expected = SafetyGap(
         "words_unproven",
-        "You have not yet confirmed that you have the 24 recovery words of your key.",
+        "You have not yet proven that you have the 24 recovery words of your key.",
         "lifeboat keys init",
     )
     assert only_gap(words_proven=False) == expected

@@ -174,7 +174,7 @@ def test_a_socket_that_did_not_become_private_is_not_used(context: Context) -> N
             found = super().lstat(path)
             return os.stat_result((found.st_mode | 0o66, *found[1:])) if stat.S_ISSOCK(found.st_mode) else found
 
-    with pytest.raises(NotAllowed, match="private"):
+    with pytest.raises(NotAllowed, match="cannot restrict"):
         Served(Context(context.home, Loose(), context.clock, context.environment)).__enter__()
     assert not _path(context).exists()
 

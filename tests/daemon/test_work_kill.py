@@ -68,7 +68,7 @@ def test_a_worker_that_is_killed_at_a_capture_kept_all_or_nothing(
 
 def test_a_worker_that_is_killed_before_it_is_there_is_started_again(ada: Harbour, office: Office) -> None:
     office.workers._command = work_program.killed_at(CrashPoint.WORKER_READY)
-    with pytest.raises(WorkerFailed, match="before it started"):
+    with pytest.raises(WorkerFailed, match="before it was ready"):
         office.do("capture", ada.agent.id)
     office.workers._command = work_program.command()
     office.workers._not_before = 0.0

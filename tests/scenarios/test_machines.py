@@ -292,7 +292,7 @@ def test_another_vault_under_a_known_address_gets_nothing(laptop: Machine, endpo
 
 
 def test_an_agent_that_no_second_copy_has_cannot_be_adopted(laptop: Machine) -> None:
-    with pytest.raises(NothingToRestore, match="no remote has"):
+    with pytest.raises(NothingToRestore, match="no remote contains"):
         laptop.adopt()
 
 

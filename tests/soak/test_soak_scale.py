@@ -162,7 +162,7 @@ def test_where_watches_end_it_is_said_and_changes_are_captured_all_the_same(ada:
         seen = daemon.ask("daemon")["agents"][0]
         assert seen["watches"] <= 1000 and seen["folders"] > FOLDERS and "max_user_watches" in seen["reason"]
         until(lambda: not daemon.ask("daemon")["jobs"], "the daemon to rest", seconds=LONG)
-        assert any("the limit for" in reason for reason in daemon.agent()["reasons"]), daemon.agent()["reasons"]
+        assert any("the system limit for" in reason for reason in daemon.agent()["reasons"]), daemon.agent()["reasons"]
         wanted = set()
         for number in range(0, FOLDERS // 100, 20):
             (forest / str(number) / "98" / "new.md").write_text("# New\n")

@@ -88,7 +88,7 @@ async def test_the_settings_of_the_recording_are_all_there() -> None:
 async def test_a_private_setting_is_never_shown() -> None:
     async with dashboard(configured(), screen="settings") as pilot:
         await to(pilot, "ping.url")
-        assert "set, not shown" in text_of(pilot)
+        assert "set, but not shown" in text_of(pilot)
 
 
 async def test_a_file_that_cannot_be_used_is_said() -> None:

@@ -162,5 +162,8 @@ class RuntimeTables:
     def _report_older(self) -> None:
         """Report the conversations that were left out, also by a capture that reads no database."""
         if self._older:
-            why = f"{self._older} and older conversations exceed {self._most.written} (transcripts_limit)"
+            why = (
+                "newer conversations already fill the setting transcripts_limit "
+                f"({self._most.written}), so {self._older} and older conversations are not captured"
+            )
             self._session.report.left_out[self._older] = why

@@ -568,13 +568,13 @@ def make_verdict(state: str, safety: SafetyJudgement, agents: list[AgentStatus],
     if not agents:
         return "no agent is protected yet"
     known = [agent for agent in agents if agent.vault_opened]
-    parts = [_verified_words(known, now)] if known else []
+    statements = [_verified_words(known, now)] if known else []
     if closed := [agent.name for agent in agents if not agent.vault_opened]:
         vaults = "the vault" if len(closed) == 1 else "the vaults"
-        parts.insert(0, f"{vaults} of {join_names(_shortened(closed))} could not be opened")
+        statements.insert(0, f"{vaults} of {join_names(_shortened(closed))} could not be opened")
     steps = describe_steps_left(len(safety.gaps)) if state == OK else ""
-    word = steps or FOR_PEOPLE.get(state, state)
-    return f"{'; '.join(parts)}: {word}"
+    overall_state = steps or FOR_PEOPLE.get(state, state)
+    return f"{'; '.join(statements)}: {overall_state}"
 
 
 def _shortened(names: list[str]) -> list[str]:

@@ -102,7 +102,7 @@ def _gaps(agents: Sequence[SafetyFacts], *, words_proven: bool) -> Iterator[Safe
     if not words_proven:
         yield SafetyGap(
             WORDS_UNPROVEN,
-            "You have not yet confirmed that you have the 24 recovery words of your key.",
+            "You have not yet proven that you have the 24 recovery words of your key.",
             "lifeboat keys init",
         )
 

@@ -306,7 +306,7 @@ def _is_begun(name: str) -> bool:
 def _checked(agent_id: str) -> str:
     """Return an id if it can name files: it may come from an archive. Raises UnknownAgent."""
     if not ids.is_uuid(agent_id):
-        raise UnknownAgent(f"{agent_id!r} is not an agent id")
+        raise UnknownAgent(f"{agent_id!r} is not a valid agent id")
     return agent_id
 
 

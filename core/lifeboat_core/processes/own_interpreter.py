@@ -50,6 +50,6 @@ def describe_exit(status: int | None) -> str:
         return f"ended with status {status}"
     with contextlib.suppress(ValueError):
         name = signal.Signals(-status).name
-        hint = ", as the system does when it runs out of memory" if name == "SIGKILL" else ""
+        hint = " (the system does this when it runs out of memory)" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
     return f"was ended by signal {-status}"

@@ -96,7 +96,7 @@ def locate_receipt(context: Context, receipt_id: str) -> Path:
     """Return the file of a receipt. Raises DaemonError.UNKNOWN_RECEIPT for an invalid id, because it becomes a file
     name."""
     if not ids.is_uuid(receipt_id):
-        raise DaemonError.UNKNOWN_RECEIPT(f"{receipt_id!r} is not a receipt id")
+        raise DaemonError.UNKNOWN_RECEIPT(f"{receipt_id!r} is not a valid receipt id")
     return locate_receipts(context) / f"{receipt_id.lower()}.json"
 
 

@@ -235,7 +235,7 @@ class _AuditExportChecker:
         if self._since_end < end.rows:
             self._wrong(
                 f"the final line counts {end.rows} rows up to row {end.number}, but the file "
-                f"contains {self._since_end} rows"
+                f"contains {self._since_end} of them"
             )
         if end.tenant is not None and self._whose is not None and end.tenant not in self._whose:
             self._wrong(

@@ -14,6 +14,7 @@ import pytest
 from benchmarks import small_objects
 
 from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorLevel
+from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.seams.system_clock import SystemClock
 from lifeboat_endpoint import doctor, endpoint_config
@@ -86,7 +87,7 @@ def test_that_a_tenant_took_its_own_key_away_is_no_fault_of_the_endpoint(endpoin
 def test_a_clock_that_jumped_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
     trusted_time.trust_clock(endpoint)
     clock.jump(days=400)
-    assert "nothing is thinned" in only(endpoint, "clock")
+    assert "the endpoint thins, sweeps and purges nothing" in only(endpoint, "clock")
 
 
 def test_a_certificate_that_nobody_renewed_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
@@ -95,7 +96,7 @@ def test_a_certificate_that_nobody_renewed_is_found(endpoint: Endpoint, clock: R
     )
     assert wrong(endpoint) == {}
     clock.advance(days=151)
-    assert wrong(endpoint)["certificate"] == ["expires on 2027-05-19, and no server has renewed it"]
+    assert wrong(endpoint)["certificate"] == ["the certificate expires on 2027-05-19, and no server has renewed it"]
 
 
 @pytest.mark.parametrize(("free", "level"), [(900_000_000, DoctorLevel.WARNING), (90_000_000, DoctorLevel.ERROR)])
@@ -106,7 +107,7 @@ def test_a_disk_that_is_nearly_full_is_found(endpoint: Endpoint, free: int, leve
 
     endpoint.files = Full()
     (found,) = [one.finding for one in examined(endpoint) if one.check == "disk"]
-    assert (found.level, found.result) == (level, f"{free // 1_000_000} MB are free")
+    assert (found.level, found.result) == (level, f"{size_text(free)} are free on the disk")
 
 
 # Shared -----------------------------------------------------------------------------------------------------------

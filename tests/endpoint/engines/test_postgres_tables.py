@@ -120,7 +120,7 @@ def test_a_file_that_fails_leaves_nothing(empty: SharedDatabase, monkeypatch: py
 )
 def test_what_somebody_else_has_under_these_names_stays(empty: SharedDatabase, foreign: str) -> None:
     empty.execute(foreign)
-    with pytest.raises(errors.EndpointSettings, match="something else") as caught:
+    with pytest.raises(errors.EndpointSettings, match="contains other objects") as caught:
         prepare(empty)
     assert "createdb" in str(caught.value.fix)
     assert empty.execute("select 1 from pg_namespace where nspname = 'lifeboat_tenant'") == []

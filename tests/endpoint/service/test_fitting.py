@@ -33,7 +33,7 @@ def test_a_later_number_follows_the_head(number: int) -> None:
 
 @pytest.mark.parametrize("number", [0, 6, 7])
 def test_a_number_that_is_not_later_is_refused(number: int) -> None:
-    with pytest.raises(RemoteRefused, match="does not follow 7"):
+    with pytest.raises(RemoteRefused, match="cannot follow sequence 7"):
         check_fit(signed(number), 7, HEAD, 3)
 
 

@@ -141,7 +141,7 @@ def test_of_one_tenant_a_row_that_is_missing_is_found_by_their_number(busy: Cont
     found = exported(busy, tenant=busy.tenant("two").id)
     assert len(found) == 3 and audit_export.check_audit_export(found).is_whole
     for left in (found[1:], [found[0], found[2]]):
-        assert problems(left) == ["the final line counts 2 rows up to row 6, but the file has 1"]
+        assert problems(left) == ["the final line counts 2 rows up to row 6, but the file contains 1 of them"]
 
 
 def test_rows_of_all_are_not_passed_off_as_those_of_one_tenant(busy: Control) -> None:
@@ -223,7 +223,7 @@ def test_a_file_of_another_tenant_or_another_history_is_refused(
 ) -> None:
     path, one = tmp_path / "audit.jsonl", tmp_path / "one.jsonl"
     written(busy, one, tenant=busy.tenant("one").id)
-    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="of the tenant"):
+    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="for the tenant"):
         written(busy, one)
     busy.add_tenant("four")
     written(busy, path)
@@ -234,7 +234,7 @@ def test_a_file_of_another_tenant_or_another_history_is_refused(
         written(busy, path)
     clock.advance(hours=1)
     busy.add_tenant("five")
-    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="rewritten"):
+    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="was changed after the export"):
         written(busy, path)
 
 

@@ -329,7 +329,7 @@ def test_keys_that_were_exchanged_are_taken_up_and_none_is_an_error(url: str, tm
     file.chmod(0o600)
     bucket = opened(url, options={"credentials_file": str(file)}, waits=QUICK)
     file.write_text("")
-    with pytest.raises(VaultUnusable, match="keys"):
+    with pytest.raises(VaultUnusable, match="credentials"):
         bucket.check()
     file.write_text(right)
     bucket.check()

@@ -100,7 +100,7 @@ def select_asked(asked: Iterable[str], found: Any, name: str) -> list[str]:
     """Return what of the requested items a list names, each once. Raises RemoteDamaged for any other item."""
     named = set(read_items(found, name, str))
     if not named.issubset(asked):
-        raise RemoteDamaged(f"the response lists {name!r} that were not requested")
+        raise RemoteDamaged(f"the list {name!r} in the response contains items that were not requested")
     return [each for each in dict.fromkeys(asked) if each in named]
 
 

@@ -22,7 +22,9 @@ def explain_system_error(root: Path, error: OSError) -> errors.RemoteError:
     if error.errno in _FULL:
         return errors.RemoteFull(reason)
     if error.errno == errno.EFBIG:
-        return errors.RemoteTooLarge(f"{reason}: the file system cannot store a file of this size")
+        return errors.RemoteTooLarge(
+            f"the file system of {root} cannot store a file of this size ({error.strerror or error})"
+        )
     if error.errno == errno.EROFS:
         return _explain_read_only(root)
     if error.errno in _DENIED and os.name == "posix":

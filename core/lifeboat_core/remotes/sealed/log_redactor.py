@@ -173,7 +173,9 @@ class LogRedactor:
                     yield read
         except KeysError as error:
             raise make_key_away_error(
-                error, f"this machine does not have the sequences of {count_text(len(wanted), 'file')} at the remote"
+                error,
+                f"this machine does not have the sequences that {count_text(len(wanted), 'file')} "
+                "at the remote contain",
             ) from error
 
     def _writing(self, head: LogHead, read: ReadLogFile, known: Redactions) -> Write:
