@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lifeboat_core.errors import Busy
 from lifeboat_core.remotes.bucket import bucket_address, bucket_credentials
-from lifeboat_core.remotes.bucket.bucket_address import GOOGLE, parse_bucket_address
+from lifeboat_core.remotes.bucket.bucket_address import S3, parse_bucket_address
 from lifeboat_core.remotes.contract import ONE, SEVERAL, RemoteConfig, RemoteKind
 from lifeboat_keys.installers import extra_command
 from lifeboat_vault.errors import RemoteBusy, RemoteRefused
@@ -54,7 +54,7 @@ class BucketKind(RemoteKind):
             partial(_alone, context, config),
         )
         files = BucketFiles(
-            client, address.place, config.id, home, sealed=config.sealed, tells_versions=address.scheme != GOOGLE
+            client, address.place, config.id, home, sealed=config.sealed, tells_versions=address.scheme == S3
         )
         return BucketLog(context, files, sealed=config.sealed, name=config.name)
 

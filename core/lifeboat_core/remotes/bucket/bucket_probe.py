@@ -51,7 +51,8 @@ def probe_store(
         client.delete(key)
     if client.get(key) is not None:
         raise RemoteRefused("the store returns an object that was deleted: it cannot keep a remote")
-    # "null" is the version in a bucket that stopped keeping versions; Google's store gives one to every object.
+    # "null" is the version in a bucket that stopped keeping versions. Google's store gives one to every object, and
+    # Azure's keeps deleted objects without telling.
     return StoreFindings(writers, written.version not in (None, "null") if tells_versions else None)
 
 
