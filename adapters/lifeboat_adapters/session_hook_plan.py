@@ -43,7 +43,7 @@ class HookOrder:
     @property
     def shell_line(self) -> str:
         """Return a line for a POSIX shell that captures the agent in the background, returns immediately without
-        output, and does nothing if Lifeboat is gone. Lifeboat gets a process group of its own, by `setsid`
+        output, and does nothing if Lifeboat is gone. Lifeboat gets a separate process group, by `setsid`
         or by job control where a system has no such program, because runtimes end the group of a hook after a short
         time, in which Lifeboat may not have started."""
         variable = ("-u", "LIFEBOAT_HOME") if self.home is None else (f"LIFEBOAT_HOME={self.home}",)

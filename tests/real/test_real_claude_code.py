@@ -48,6 +48,8 @@ def _plant_credentials(claude: RealClaudeCode, project: Path) -> None:
         claude.run(*server, project=project)
     header = ("--transport", "http", "tides", "http://127.0.0.1:9/mcp", "--header", f"X-Access: {KEY}-header")
     claude.run("mcp", "add", "--scope", "user", *header, project=project)
+    # The program copies its settings there at most once an hour.
+    shutil.copy(claude.user_home / ".claude.json", claude.home / "backups" / ".claude.json.backup.1")
     for name, values in {
         "settings.json": {"env": {"SERVICE_TOKEN": f"{KEY}-of-settings"}},
         "settings.local.json": {"env": {"OTHER_TOKEN": f"{KEY}-of-local-settings"}},

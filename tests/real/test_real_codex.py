@@ -105,7 +105,7 @@ def test_what_comes_with_the_program_and_state_of_the_machine_stay_out(story: Co
 def test_a_goal_whose_database_lies_in_its_log_comes_back_and_is_verified(story: CodexStory) -> None:
     assert story.goals == [(GOAL, "active")]
     assert "memories_1.sqlite" in story.after
-    assert story.verified["agents"][0]["ok"] is True
+    assert (story.verified["mismatches"], story.verified["damaged"]) == ([], [])
 
 
 def test_the_program_is_logged_in_after_the_restore_as_before(story: CodexStory) -> None:

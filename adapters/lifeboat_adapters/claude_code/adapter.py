@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from lifeboat_adapters.claude_code import memory_files, user_settings
 from lifeboat_adapters.claude_code.path_spelling import CWD, MEMORY, PROJECTS, map_project_folder, replace_path
 from lifeboat_adapters.claude_code.project_paths import ClaudeCodeProjects
-from lifeboat_adapters.contract import Installation, MemorySection, RenderedFile, RuntimeRow
+from lifeboat_adapters.contract import Installation, MemorySection, RenderedFile, RuntimeRow, UnusedDataOffer
 from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter, ProfileCredentials
 from lifeboat_adapters.folder.profile_transcripts import ProfileTranscripts
@@ -57,6 +58,12 @@ class ClaudeCodeDatabases(ProfileTranscripts):
 
     def row_names(self, path: str, values: dict[str, Any]) -> tuple[str, ...]:
         return (user_settings.name_server(values),) if path == user_settings.ROWS else super().row_names(path, values)
+
+    def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
+        folder = user_settings.find_moved_memories(installation.workspace)
+        if folder is not None and folder.is_dir():
+            what = f"memories are in {folder} (autoMemoryDirectory) and are not captured with this agent"
+            yield UnusedDataOffer(what, f"lifeboat agents add {shlex.quote(str(folder))} --runtime markdown")
 
     def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         servers = user_settings.plan_server_write(installation.workspace, order)

@@ -91,6 +91,17 @@ def _secrets_in(profile: FolderProfile, data: bytes) -> list[FileSecret]:
     return profile_credentials.find_profile_secrets(profile, FILE, data) or []
 
 
+def find_moved_memories(workspace: Path) -> Path | None:
+    """Return the folder outside the home in which the user lets the program keep memories, None for the usual one."""
+    try:
+        values = json.loads(read_small(workspace / "settings.json", workspace))
+    except (OSError, ValueError, RecursionError):
+        return None
+    named = values.get("autoMemoryDirectory") if isinstance(values, dict) else None
+    folder = workspace.parent / str(named).removeprefix("~/") if isinstance(named, str) and named else None
+    return folder if folder is not None and folder.is_absolute() and not folder.is_relative_to(workspace) else None
+
+
 def find_secrets_in_rows(profile: FolderProfile, data: bytes) -> list[FileSecret]:
     """Return the spans to cut in the captured rows of MCP servers."""
     found, start = [], 0
