@@ -225,6 +225,53 @@ def test_a_lock_that_is_never_released_ends_the_restore(isolated_home: Path, mon
     run("restore", agent, "--yes")
 
 
+def test_what_use_alone_changes_makes_no_sequence(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    run("config", "set", "cron", "true")
+    _add(home)
+    auth, jobs = (json.loads((home / name).read_text()) for name in ("auth.json", "cron/jobs.json"))
+    auth["credential_pool"]["openrouter"][0] |= {"request_count": 4, "last_status": 429, "last_error_code": "x"}
+    jobs["jobs"][0] |= {
+        "next_run_at": "y",
+        "last_run_at": "y",
+        "last_status": "ok",
+        "repeat": {"times": None, "completed": 1},
+    }
+    written = {
+        "auth.json": json.dumps(auth | {"updated_at": "y"}),
+        "cron/jobs.json": json.dumps(jobs | {"updated_at": "y"}),
+        "cron/output/tides/1.md": "At seven.",
+        **dict.fromkeys((".update_check", ".tirith-install-failed", ".skills_prompt_snapshot.json"), "{}"),
+        **dict.fromkeys(
+            ("auth.lock", "gateway_state.json", "processes.json", "logs/agent.log", "image_cache/a.png"), "x"
+        ),
+    }
+    write_files(home, written)
+    assert run("sync")["agents"][0]["changed"] is False
+
+
+def test_the_hook_is_installed_checked_and_goes_with_the_protection(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    agent = _add(home)
+    before = _files(home)
+    run("config", "set", "cadence", "after_session")
+    shown = run("agents", "hook", agent, "--show")
+    assert [edit["content"] for edit in shown["edits"]] == ["plugins:\n  enabled:\n  - lifeboat\n"]
+    assert KEY not in json.dumps(shown) and _files(home) == before
+    levels = lambda: [one["level"] for one in run("doctor")["findings"] if one["check"] == "session_hook"]  # noqa: E731
+    assert levels() == ["warning"]
+    assert run("agents", "hook", agent)["changed"] is True
+    assert levels() == ["ok"]
+    run("sync")
+    assert not [
+        file
+        for file in run("agents", "show", agent)["files"]
+        if "plugins/lifeboat/" in file["path"] + "/" and not file["why"]
+    ]
+    run("agents", "remove", agent, "--yes")
+    assert _files(home) == before
+
+
 FACTS = [f"Fact {number:02d}: {'tide ' * 40}".strip() for number in range(20)]
 
 

@@ -164,6 +164,7 @@ def make_hermes(folder: Path) -> SampleInstallation:
     home = folder / ".hermes"
     pool = {"openrouter": [{"id": "484e90", "label": "main", "access_token": KEY, "request_count": 3}]}
     job = {"id": "0123456789ab", "name": "tides", "prompt": "Tell the tides.", "enabled": True, "next_run_at": "x"}
+    job["repeat"] = {"times": None, "completed": 0}
     write_files(
         home,
         {
@@ -176,6 +177,11 @@ def make_hermes(folder: Path) -> SampleInstallation:
             "cron/jobs.json": json.dumps({"jobs": [job], "updated_at": "x"}),
             "logs/agent.log": "started\n",
             "memories/MEMORY.md.lock": "",
+            "skills/boats/SKILL.md": "---\nname: boats\ndescription: Count boats\n---\n",
+            "hooks/tides/HOOK.yaml": "name: tides\nevents: [agent:end]\n",
+            "hooks/tides/handler.py": "def handle(event, context):\n    pass\n",
+            "plugins/tides/plugin.yaml": "name: tides\n",
+            "scripts/tides.sh": "#!/bin/sh\n",
         },
     )
     make_database(home / "state.db", [(SESSION, "Tides", TURN)])
