@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +148,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         run("restore", agent, "--yes", "--with-sessions", "--with-cron")
         report = run("restore", other, "--yes")
         after = _files(hermes.home)
-        hermes.run(*report["next"][0]["command"].split()[1:])
+        around = {"HOME": str(hermes.user_home), "PATH": "/usr/bin:/bin"}
+        subprocess.run(["/bin/sh", "-c", report["next"][0]["command"]], env=around, check=True, capture_output=True)
         hermes.turn("Where is the boat?")
         prompt = hermes.last_prompt()
         memories = [record["snippet"] for record in run("records", "list", agent)["records"]]

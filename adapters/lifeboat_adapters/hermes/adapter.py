@@ -80,11 +80,12 @@ class HermesPlacement(ProfilePlacement):
 
 
 def _holder_of(database: Path) -> str:
-    """Return the process that has a database or its log open, "" for none."""
+    """Return the process that has a database or its log open, "" for none. A daemon of Lifeboat only reads it."""
     names = {os.path.realpath(f"{database}{end}") for end in ("", "-wal", "-shm")}
     for process in psutil.process_iter(["name"]):
         with contextlib.suppress(psutil.Error, OSError):
-            if process.pid != os.getpid() and any(file.path in names for file in process.open_files()):
+            is_ours = process.pid == os.getpid() or any("lifeboat_daemon" in word for word in process.cmdline())
+            if not is_ours and any(file.path in names for file in process.open_files()):
                 return f"{process.info['name']}, process {process.pid}, which has {database} open,"
     return ""
 
