@@ -272,6 +272,16 @@ def test_the_hook_is_installed_checked_and_goes_with_the_protection(isolated_hom
     assert _files(home) == before
 
 
+def test_logins_in_whole_files_do_not_go_to_another_runtime(isolated_home: Path, tmp_path: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    logins = ("mcp-tokens/search.json", "pairing/telegram-approved.json", "platforms/pairing/slack-approved.json")
+    write_files(home, {name: json.dumps({"access_token": f"{KEY}-{number}"}) for number, name in enumerate(logins)})
+    there = tmp_path / "openclaw" / "workspace"
+    run("restore", _add(home), "--runtime", "openclaw", "--to", there, "--yes")
+    written = _files(there)
+    assert "skills/boats/SKILL.md" in written and not written.keys() & set(logins)
+
+
 FACTS = [f"Fact {number:02d}: {'tide ' * 40}".strip() for number in range(20)]
 
 

@@ -305,10 +305,16 @@ def _shared(state: State, inventory: StateInventory, adapter: Adapter, found: Wa
 def is_shared(entry: Entry, prefix: str, adapter: Adapter) -> bool:
     """Return whether a raw file of any runtime means the same to this one."""
     name = disk_names.name_on_disk(entry.path, entry.meta, prefix)
-    if "/" not in name or f"/{MEMORY}" in f"/{name}" or entry.meta.get(entry_metas.RECORDS):
+    if "/" not in name or f"/{MEMORY}" in f"/{name}" or entry.meta.get(entry_metas.RECORDS) or _is_secret(entry):
         return False
     here = archive_layout.raw_prefix(adapter.runtime) + entry.path.removeprefix(prefix)
     return adapter.place(here, is_folder=False) is not Placement.EXCLUDED
+
+
+def _is_secret(entry: Entry) -> bool:
+    """Return whether a whole file was cut out, such as a login: it means nothing to another runtime."""
+    cuts = entry.meta.get(entry_metas.CUTS) or []
+    return len(cuts) == 1 and entry.size == len(secret_cutting.placeholder_for(cuts[0][secret_cutting.CREDENTIAL]))
 
 
 def _rendered(state: State, adapter: Adapter, found: WantedContents) -> None:
