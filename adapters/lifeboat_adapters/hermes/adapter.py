@@ -61,6 +61,8 @@ class HermesPlacement(ProfilePlacement):
     def uses(self, process: psutil.Process, installation: Installation) -> bool:
         try:
             around = process.environ()
+        except psutil.NoSuchProcess:  # also for a process that has ended and was not waited for
+            return False
         except psutil.Error:
             return True
         home = Path(around.get("HERMES_HOME") or Path(around.get("HOME") or Path.home(), ".hermes"))
