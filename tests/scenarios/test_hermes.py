@@ -276,10 +276,11 @@ def test_logins_in_whole_files_do_not_go_to_another_runtime(isolated_home: Path,
     home = make_hermes(isolated_home).workspace
     logins = ("mcp-tokens/search.json", "pairing/telegram-approved.json", "platforms/pairing/slack-approved.json")
     write_files(home, {name: json.dumps({"access_token": f"{KEY}-{number}"}) for number, name in enumerate(logins)})
+    write_files(home, {"vault/vault.key": f"{KEY}-of-the-vault"})
     there = tmp_path / "openclaw" / "workspace"
     run("restore", _add(home), "--runtime", "openclaw", "--to", there, "--yes")
     written = _files(there)
-    assert "skills/boats/SKILL.md" in written and not written.keys() & set(logins)
+    assert "skills/boats/SKILL.md" in written and not written.keys() & {*logins, "vault/vault.key"}
 
 
 FACTS = [f"Fact {number:02d}: {'tide ' * 40}".strip() for number in range(20)]

@@ -89,9 +89,6 @@ class ProfilePlacement(PlacementSupport):
         home = _home_around(self._profile, workspace, Path.home())
         return home if home is not None and home.name == PurePosixPath(self._profile.agent.home).name else None
 
-    def stand_alone(self, workspace: Path) -> Installation | None:
-        return _installation(self._profile, workspace, None) if self._profile.agent.workspace == "." else None
-
     def running(self, installation: Installation) -> str:
         home = installation.state_dir or installation.workspace
         for name in self._profile.running.pid_files:

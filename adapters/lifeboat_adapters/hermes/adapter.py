@@ -52,8 +52,7 @@ class HermesPlacement(ProfilePlacement):
     """Whether Hermes uses a home, and the wrapper with which a profile is started."""
 
     def stand_alone(self, workspace: Path) -> Installation | None:
-        found = super().stand_alone(workspace)
-        return None if found is None else _named(found)
+        return _named(Installation(self._profile.name, workspace, DEFAULT, TITLE))
 
     def running(self, installation: Installation) -> str:
         return super().running(installation) or _holder_of(installation.workspace / hermes_sessions.FILE)

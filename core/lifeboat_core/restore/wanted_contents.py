@@ -282,6 +282,8 @@ def _beside(artifacts: dict[str, WantedFile], found: WantedContents, *, is_newes
     """Add the artifacts. `is_newest`: this runtime captured the agent last, so a raw file with the name of an artifact
     is newer; raw files of another runtime may be older."""
     for name, item in artifacts.items():
+        if not is_newest and item.entry is not None and _is_secret(item.entry):
+            continue
         if name not in found.workspace:
             _put(found.workspace, item)
         elif is_newest:
