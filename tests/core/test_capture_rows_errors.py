@@ -160,8 +160,8 @@ def test_unknown_tables_and_columns_stop_nothing(ada: ProtectedClaw) -> None:
 
 def test_rows_without_an_id_are_named(ada: ProtectedClaw) -> None:
     ada.install.remember("dog", "A dog called Rex", id=None, created_at=LATELY)
-    assert ada.capture().unread == {"memory/brain.db": "1 row without an id"}
-    assert ada.capture().unread == {"memory/brain.db": "1 row without an id"}
+    assert ada.capture().unread == {"memory/brain.db": "1 row without an id, which Lifeboat cannot capture"}
+    assert ada.capture().unread == {"memory/brain.db": "1 row without an id, which Lifeboat cannot capture"}
 
 
 def test_a_damaged_shadow_is_made_anew(ada: ProtectedClaw) -> None:

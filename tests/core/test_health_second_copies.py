@@ -150,7 +150,7 @@ def test_what_is_on_its_way_is_said_only_when_it_is_late(fields: dict[str, Any],
 
 def test_what_waits_is_said_with_the_words_of_the_remote() -> None:
     found = judged(of(SERVER, **BEHIND, tries=2, message="nobody answers", pending_since=ago(hours=1)))
-    assert found.reasons == ["2 sequences are not at home-server yet: nobody answers"]
+    assert found.reasons == ["home-server does not have 2 sequences yet: nobody answers"]
     assert found.fix == "lifeboat sync ada"
 
 
@@ -208,11 +208,11 @@ def test_a_remote_that_refuses_is_an_error_with_its_name() -> None:
 
 def test_what_an_optional_remote_refuses_is_said_and_is_no_state() -> None:
     found = judged(SERVER, of(DENIED, name="stick", optional=True))
-    assert (found.state, found.reasons) == ("ok", ["stick (optional): the token does not count"])
+    assert (found.state, found.reasons) == ("ok", ["stick (optional remote): the token does not count"])
 
 
 @pytest.mark.parametrize(
-    ("remote", "words"), [(MOVED, "moved to laptop-2"), (FOREIGN, "home-server: somebody else wrote there")]
+    ("remote", "words"), [(MOVED, "the agent moved to laptop-2"), (FOREIGN, "home-server: somebody else wrote there")]
 )
 def test_whoever_writes_elsewhere_is_named(remote: RemoteFacts, words: str) -> None:
     for each in (remote, of(remote, optional=True)):

@@ -117,7 +117,7 @@ def test_what_was_only_imported_is_never_overdue() -> None:
 
 def test_people_read_that_an_agent_moved() -> None:
     found = judged(changed(remotes=(MOVED,)))
-    assert found.reasons[0].startswith("moved to laptop-2")
+    assert found.reasons[0].startswith("the agent moved to laptop-2")
     assert agent_status.make_verdict(found.state, SafetyJudgement(SafetyLevel.PROBLEM), [found], NOW).endswith("moved")
 
 

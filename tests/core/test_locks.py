@@ -70,7 +70,7 @@ def test_a_command_waits_some_seconds_for_another_command(context: Context) -> N
             enough.set()
 
         with agent_lock(replace(context, patience=LockPatience(tell, said_after=0.0)), ADA, "capture"):
-            assert told == [f"Waiting for process {os.getpid()} (compare)..."]
+            assert told == [f"Waiting for process {os.getpid()} (compare) to finish..."]
 
 
 def test_the_patience_with_another_command_is_shorter_and_its_error_names_the_holder(context: Context) -> None:

@@ -174,7 +174,7 @@ def test_a_newer_home_is_refused_with_the_release_that_made_it(old: Path) -> Non
     (old / "version").write_text("7\n")
     (old / "release").write_text("3.1.4\n")
     before = files_of(old)
-    with raises_code(HomeError.NEWER, match=r"layout 7 of release 3\.1\.4") as caught:
+    with raises_code(HomeError.NEWER, match=r"layout version 7, created by release 3\.1\.4") as caught:
         opened(old)
     assert caught.value.fix == upgrade_command()
     assert files_of(old) == before

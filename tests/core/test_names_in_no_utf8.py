@@ -80,7 +80,7 @@ def test_a_workspace_with_such_a_path_is_refused_with_the_reason(ada: Machine, t
     for words in (("agents", "add", folder, "--runtime", "openclaw"), ("agents", "move", "ada", folder)):
         error = run(*words, expect=3)["error"]
         assert error["code"] == "workspace_refused"
-        assert f"{SPELLED} is not UTF-8" in error["message"]
+        assert f"{SPELLED} is not valid UTF-8" in error["message"]
     assert [each["name"] for each in run("agents", "list")["agents"]] == ["ada"]
 
 

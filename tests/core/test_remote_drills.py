@@ -103,7 +103,7 @@ def test_a_large_file_that_a_remote_lost_is_named_and_sent_again(ada: Machine, t
     (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
     film.unlink()
     found = drill(ada)
-    assert found.drill.mismatches == ["artifacts/film.bin is missing"]
+    assert found.drill.mismatches == ["the file artifacts/film.bin is missing"]
     assert (ada.acknowledged().state, ada.acknowledged().drilled_at) == ("error", None)
     assert findings(ada) == [(DoctorLevel.ERROR, "lifeboat verify ada --remote home")]
     assert ada.push().code == "remote_damaged"
@@ -258,7 +258,7 @@ def test_a_flipped_bit_in_a_large_file_in_clear_is_found_at_the_next_reading(lap
     (film,) = (path for path in (tmp_path / "stick").rglob("large-*") if path.stat().st_size >= LARGE)
     _flip(film)
     found = remote_verification.verify_remote(laptop.context, laptop.known_agent, laptop.remote())
-    assert found["findings"] == ["artifacts/film.bin was returned changed"]
+    assert found["findings"] == ["the remote returned changed content for artifacts/film.bin"]
 
 
 def test_a_restore_from_a_remote_with_a_flipped_bit_in_a_large_file_brings_the_rest(

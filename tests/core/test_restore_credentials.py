@@ -489,7 +489,10 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
     if how == "partly":
         assert zai["outcome"] == "injected"
     else:
-        assert zai["reason"] == f"openclaw doctor {'ended with 1' if how == 'fails' else 'did not end in time'}"
+        assert (
+            zai["reason"]
+            == f"openclaw doctor {'ended with exit status 1' if how == 'fails' else 'did not end in time'}"
+        )
         assert zai["reissue"] == "sign in again"
 
 
@@ -525,7 +528,7 @@ def test_a_command_that_fails_is_named_and_what_it_printed_is_not(
     second.fake.behave(paste="fails")
     report = _imported(second, archive)
     openai = next(each for each in report["credential_details"] if each["service"] == "openai")
-    assert openai["reason"] == "openclaw models auth paste-api-key ended with 1"
+    assert openai["reason"] == "openclaw models auth paste-api-key ended with exit status 1"
     assert API_KEY not in json.dumps(report)
 
 

@@ -149,7 +149,10 @@ def test_a_restore_says_what_was_moved_away_while_it_was_running(jail: Jail, tmp
     jail.files.before = before
     report = restore_agent(jail.ada.context, jail.ada.agent, AT_FIRST)
     assert report.moved_away == [str(jail.notes / "gone.md")]
-    assert any("running: 1 restored file, " in said and "gone.md" in said for said in report.warnings)
+    assert any(
+        "1 restored file moved, replaced or removed by another program during the restore" in said and "gone.md" in said
+        for said in report.warnings
+    )
     assert restore_exit_status(report.to_json()) == 1
 
 

@@ -127,7 +127,7 @@ def test_shortage_says_which_limit_it_is() -> None:
     assert plenty.shortage() is None and plenty.shortage(9 * GB) is None
     assert "vault.max_size" in (plenty.shortage(9 * GB + 1) or "")
     full = VaultQuota(used=11 * GB, max_size=10 * GB, free=100 * GB, min_free=GB)
-    assert "the vault takes 11" in (full.shortage() or "")
+    assert "the vault uses 11" in (full.shortage() or "")
     tight = VaultQuota(used=0, max_size=10 * GB, free=2 * GB, min_free=GB)
     assert tight.shortage(GB) is None and "vault.min_free" in (tight.shortage(GB + 1) or "")
 
@@ -218,7 +218,7 @@ def test_then_history_is_thinned_harder_a_tenth_at_a_time(ada: Protected) -> Non
     assert thin_history.apply_retention(ada.context, ada.agent) == [] and count(ada) == before
     set_up(ada, "vault.max_size", "1KB")
     said = thin_history.apply_retention(ada.context, ada.agent)
-    assert count(ada) == before - max(1, before // 10) and "old sequence thinned" in said[-1]
+    assert count(ada) == before - max(1, before // 10) and "old sequence earlier than the settings specify" in said[-1]
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.verify(trusted=ada.context.keys().trusted).ok
 

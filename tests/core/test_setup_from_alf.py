@@ -186,7 +186,7 @@ def test_a_delta_that_the_service_lost_ends_its_history_and_is_named(
     del service.agents[number].deltas[0]
     taken = only(run("setup", "--from-alf", "--hosted", expect=1))
     assert (taken["outcome"], taken["sequences"]) == ("protected", [0])
-    assert "it is based on sequence 1" in taken["warnings"][0]
+    assert "the delta is based on sequence 1" in taken["warnings"][0]
 
 
 @pytest.mark.parametrize("key", ["", "another"])
