@@ -223,7 +223,7 @@ def test_whoever_writes_elsewhere_is_named(remote: RemoteFacts, words: str) -> N
 
 def test_who_writes_elsewhere_is_named_once_for_all_remotes() -> None:
     found = judged(MOVED, of(MOVED, name="stick", optional=True))
-    assert [reason for reason in found.reasons if reason.startswith("moved")] == found.reasons[:1]
+    assert [reason for reason in found.reasons if reason.startswith("the agent moved")] == found.reasons[:1]
 
 
 @pytest.mark.parametrize("remote", [DENIED, FOREIGN, of(SERVER, verified_at=ago(days=3), message="at /srv/x")])
