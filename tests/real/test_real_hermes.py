@@ -62,6 +62,7 @@ def _give_credentials(hermes: RealHermes) -> None:
     search = {"url": "http://127.0.0.1:9/mcp", "enabled": False, "headers": {"X-Board": VALUE["mcp header"]}}
     tides = {"command": "tides", "enabled": False, "env": {"BOARD": VALUE["mcp environment"]}}
     hermes.configure({"mcp_servers": {"search": search, "tides": tides}})
+    (hermes.home / "SOUL.md").write_text("You are kind and count boats.\n")
     hermes.run("auth", "add", "openrouter", "--type", "api-key", "--api-key", POOLED, "--label", "main")
     hermes.run("auth", "add", "anthropic", "--type", "api-key", "--api-key", VALUE["pool"], "--label", "second")
     hermes.run("config", "set", "telegram.bot_token", VALUE["telegram.bot_token"])
