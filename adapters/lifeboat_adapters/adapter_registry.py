@@ -56,11 +56,12 @@ def _loaded(runtime: str) -> Adapter:
         found = point.load()
         problem = find_contract_problem(found)
     except (ImportError, AttributeError, TypeError) as error:  # it imports or inherits a name that no longer exists
-        problem = f"it cannot be loaded ({error})"
+        problem = f"the adapter cannot be loaded ({error})"
     if problem:
         package = point.dist.name if point.dist is not None else ""
         raise AdapterOutdated(
-            f"the adapter for {runtime} ({package or point.value}) does not fit this version of Lifeboat: {problem}",
+            f"the adapter for {runtime} ({package or point.value}) does not work with this version of Lifeboat: "
+            f"{problem}",
             fix=upgrade_command(package) if package else None,
         )
     adapter: Adapter = found
@@ -74,14 +75,17 @@ def find_contract_problem(adapter: object) -> str:
     credentials in plain text.
     """
     if not isinstance(adapter, Adapter):
-        return "it is not a lifeboat_adapters.contract.Adapter"
+        return "the object is not a lifeboat_adapters.contract.Adapter"
     for name, group in _CAPABILITIES.items():
         if not isinstance(getattr(adapter, name), group | None):
-            return f"its {name} is not a lifeboat_adapters.contract.{group.__name__}"
+            return f"the attribute {name} of the adapter is not a lifeboat_adapters.contract.{group.__name__}"
     for name, methods in _MOVED.items():
         moved = [method for method in methods.split() if hasattr(adapter, method)]
         if moved:
-            return f"{', '.join(moved)} must be in its {name} now, a contract.{_CAPABILITIES[name].__name__}"
+            return (
+                f"in this version, these methods must be in the attribute {name} (a "
+                f"contract.{_CAPABILITIES[name].__name__}): {', '.join(moved)}"
+            )
     return ""
 
 
@@ -116,7 +120,10 @@ def find_refused_adapters(profiles: Path | None = None) -> dict[str, AdapterErro
             refused[runtime] = error
     for runtime, own in shipped_profiles.list_user_profiles(profiles).items():
         if has_adapter(runtime):
-            taken = ProfileInvalid(f"{own}: Lifeboat has an adapter for {runtime}", fix=f"rm {shlex.quote(str(own))}")
+            taken = ProfileInvalid(
+                f"the profile {own} is not used, because Lifeboat has an adapter for {runtime}",
+                fix=f"rm {shlex.quote(str(own))}",
+            )
             refused.setdefault(runtime, taken)
     return refused
 
@@ -138,7 +145,9 @@ def load_adapter(runtime: str, profiles: Path | None = None, carried: Mapping[st
         return FolderAdapter(folder_profile.parse_carried_profile(runtime, text), text)
     shipped = shipped_profiles.load_shipped_profiles().get(runtime)
     if shipped is None:
-        raise UnknownRuntime(f"{runtime!r} is not one of: {', '.join(list_runtimes(profiles))}")
+        raise UnknownRuntime(
+            f"{runtime!r} is not a known runtime; the known runtimes are: {', '.join(list_runtimes(profiles))}"
+        )
     return FolderAdapter(shipped)
 
 
@@ -163,14 +172,15 @@ def recognise_workspace(workspace: Path, profiles: Path | None = None) -> Adapte
         offered = next(any_folder, None)
         if offered is not None:
             raise NotAWorkspace.NOTES(
-                f"{workspace} has notes, and no marks of a known runtime",
+                f"{workspace} contains notes, but no files of a known runtime",
                 fix=f"lifeboat agents add --runtime {offered} {shlex.quote(str(workspace))}",
             )
         known = ", ".join(sure)
         raise NotAWorkspace(
-            f"{workspace} has no files of a known runtime ({known}); if it is a workspace, name it with --runtime"
+            f"{workspace} contains no files of a known runtime ({known}); if the folder is a workspace, name its "
+            "runtime with --runtime"
         )
     raise NotAWorkspace.AMBIGUOUS(
-        f"{workspace} could be a workspace of {' or '.join(found)}; name the runtime",
+        f"{workspace} could be a workspace of {' or '.join(found)}; name its runtime with --runtime",
         fix=f"lifeboat agents add {shlex.quote(str(workspace))} --runtime {found[0]}",
     )

@@ -392,12 +392,12 @@ class DatabaseSupport(ABC):
         `fields.temporal.created_at` is the time of the row. `fields.raw_source_format` holds, under the runtime's name,
         all columns except the content.
         """
-        raise RuntimeDatabaseError(f"{installation.runtime} does not store memories as rows")
+        raise RuntimeDatabaseError(f"{installation.runtime} does not store memories in a database")
 
     def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         """Return the row that a restore writes for a record: every column that `memory_of` reads, and those that a new
         row needs. `root_id` is the first id of the record's chain: the id of a row without another one."""
-        raise RuntimeDatabaseError("this runtime does not store memories as rows")
+        raise RuntimeDatabaseError("this runtime does not store memories in a database")
 
     def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         """Yield data of the agent that the runtime does not read any more. Raises what `rows` raises."""

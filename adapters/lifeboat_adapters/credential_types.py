@@ -42,38 +42,41 @@ class CredentialRefusal(ReasonCode):
     An adapter of another distribution may define more codes. Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM.
     """
 
-    KEPT = "kept", "the credential exists already and is not replaced"
+    KEPT = "kept", "the credential already exists and was not replaced"
     EXPIRED = "expired", "the credential has expired"
     EMPTY = "empty", "the credential is empty"
-    TAKEN = "taken", "another credential for the same purpose is already stored there"
+    TAKEN = "taken", "the runtime already has another credential for the same purpose"
     LOCKED = (
         "locked",
-        "{runtime} encrypted it with a {key} that is not on this machine, and it can only be used with that key",
+        "{runtime} encrypted the credential with a {key} that is not on this machine",
     )
-    NO_PROGRAM = "no_program", "{runtime} is not on PATH, and only {runtime} can write its store"
-    NOT_TAKEN = "not_taken", "{runtime} did not accept it"
-    NOT_REFRESHED = "not_refreshed", "{runtime} could not refresh it: sign in again"
-    STORE_UNREADABLE = "store_unreadable", "{runtime}'s store cannot be read now"
+    NO_PROGRAM = (
+        "no_program",
+        ("the program {runtime} is not on PATH, and only this program can write its credential store"),
+    )
+    NOT_TAKEN = "not_taken", "{runtime} did not accept the credential"
+    NOT_REFRESHED = "not_refreshed", "{runtime} could not refresh the credential: sign in again"
+    STORE_UNREADABLE = "store_unreadable", "the credential store of {runtime} cannot be read now"
     RUNTIME_PROBLEM = "runtime_problem", "{message}"
-    ONE_IDENTITY = "one_identity", "{runtime} has no command that stores a credential for one identity"
-    NOT_SPELLED = "not_spelled", "the credential cannot be written in the form that the import command needs"
+    ONE_IDENTITY = "one_identity", "{runtime} cannot store a credential for a single identity"
+    NOT_SPELLED = "not_spelled", "the runtime's import command cannot represent this credential"
     OLD_RELEASE = "old_release", "this release of {runtime} has no command that imports sessions"
-    NEW_GATEWAY = "new_gateway", "{runtime} makes a new gateway token: pair your devices again"
-    NO_CHANNEL = "no_channel", "{runtime} has no channel of this kind"
+    NEW_GATEWAY = "new_gateway", "{runtime} creates a new gateway token: pair your devices again"
+    NO_CHANNEL = "no_channel", "{runtime} does not support this type of channel"
     LINK_AGAIN = "link_again", "a channel login is bound to one installation: link the channel again"
-    NO_PLACE = "no_place", "{runtime} cannot store it"
+    NO_PLACE = "no_place", "{runtime} cannot store this credential"
     NO_VARIABLES = (
         "no_variables",
-        "{runtime} does not store variables of other programs: set it for the skill that needs it",
+        "{runtime} does not store variables of other programs: set the variable for the skill that needs it",
     )
-    NOT_A_LINE = "not_a_line", "the credential cannot be written as one line of a .env file"
-    SET_BY_ANOTHER = "set_by_another", "the setting it would become already has another value in the same file"
-    RETIRED = "retired", "the {runtime} release of this installation does not support it"
-    OF_INSTALLATION = "of_installation", "the credential works only in the installation that wrote it"
-    ANOTHER_FOLDER = "another_folder", "the value is a folder of the original installation"
+    NOT_A_LINE = "not_a_line", "the credential cannot be written as one line in a .env file"
+    SET_BY_ANOTHER = "set_by_another", "the setting for this credential already has another value in the file"
+    RETIRED = "retired", "the installed release of {runtime} does not support this credential"
+    OF_INSTALLATION = "of_installation", "the credential works only in the installation that created it"
+    ANOTHER_FOLDER = "another_folder", "the value is the path of a folder in the original installation"
     OF_MACHINE = "of_machine", "Lifeboat installs a separate hook on each machine: lifeboat agents hook"
-    OF_ANOTHER_AGENT = "of_another_agent", "another agent here has this name"
-    IN_COMMON = "in_common", "other agents here use what it would change"
+    OF_ANOTHER_AGENT = "of_another_agent", "another agent on this machine has this name"
+    IN_COMMON = "in_common", "other agents on this machine use the same setting, so it was not changed"
 
 
 class UnparsableSecrets(ValueError):

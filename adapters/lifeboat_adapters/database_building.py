@@ -130,13 +130,13 @@ def _astray(connection: sqlite3.Connection) -> int:
 def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int, fix: str | None) -> None:
     damage = find_damage(connection, size, "integrity_check")
     if damage or _astray(connection) > astray:
-        said = damage or "rows refer to missing rows"
+        said = damage or "some rows refer to rows that do not exist"
         raise RuntimeDatabaseError(f"{path}: the new database is damaged ({said})", fix=fix)
     for (name,) in connection.execute(_FULL_TEXT).fetchall():
         if not _fits(connection, name):
             connection.execute(f'INSERT INTO "{name}"("{name}") VALUES (\'rebuild\')')
             if not _fits(connection, name):
-                raise RuntimeDatabaseError(f"{path}: its full-text index {name} does not match its rows", fix=fix)
+                raise RuntimeDatabaseError(f"in {path}, the full-text index {name} does not match the rows", fix=fix)
 
 
 def _fits(connection: sqlite3.Connection, name: str) -> bool:

@@ -52,12 +52,12 @@ def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_
         row = connection.execute(f"pragma {pragma}(1)").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return f"it was not checked within {seconds:.0f} seconds"
+            return f"the check did not finish within {seconds:.0f} seconds"
         raise
     finally:
         connection.set_progress_handler(None, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
-    found = "SQLite cannot read it" if row is None else str(row[0])
+    found = "SQLite cannot read the database" if row is None else str(row[0])
     return None if found == "ok" else " ".join(found.removeprefix(_MAIN).split())
 
 
@@ -110,7 +110,9 @@ def _bounded(own: _OwnFunctions, query: str) -> Callable[..., _SqlValue]:
     def call(*values: _SqlValue) -> _SqlValue:
         first, second = (len(value) if isinstance(value, str | bytes) else 1 for value in values[:2])
         if first * second > _LARGEST_PRODUCT:
-            raise OverflowError(f"{first} by {second} bytes are too much for one function")
+            raise OverflowError(
+                f"an SQL function would produce {first} times {second} bytes, which is more than Lifeboat allows"
+            )
         return own.call(query, values)
 
     return call

@@ -57,7 +57,7 @@ def read_database(
             connection.execute("BEGIN")
             yield from read(connection)
     except LinkInPath as error:
-        raise RuntimeDatabaseError(f"{path}: its path contains a symbolic link, which is not followed") from error
+        raise RuntimeDatabaseError(f"{path} contains a symbolic link, which Lifeboat does not follow") from error
     except (sqlite3.Error, OSError, UnicodeError) as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
@@ -101,7 +101,7 @@ def _opened(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     if is_half_written(held):
         raise RuntimeDatabaseError(f"{held.place} is being written, or a write was interrupted", fix=fix)
     if in_use and held.find(_SHARED_MEMORY) is None:
-        raise RuntimeDatabaseError(f"{held.place} was not closed properly", fix=fix)
+        raise RuntimeDatabaseError(f"{held.place} was not closed properly by the program that wrote it", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
     with closing(_connected(held, f"{held.place.as_uri()}?{mode}", in_use=in_use)) as connection:
         yield connection
@@ -148,7 +148,7 @@ def _connect(held: GuardedFile, uri: str) -> sqlite3.Connection:
     done, _ = wait([opening], timeout=OPEN_SECONDS)
     if not done:
         opening.add_done_callback(_close_late)
-        raise RuntimeDatabaseError(f"{held.place} was not opened within {OPEN_SECONDS:.0f} seconds")
+        raise RuntimeDatabaseError(f"{held.place} could not be opened within {OPEN_SECONDS:.0f} seconds")
     return opening.result()
 
 
@@ -211,4 +211,4 @@ def decode_column_value(value: Any) -> Any:
             return base64.b64decode(text, validate=True)
         if kind == "real" and isinstance(text, str):
             return float(text)
-    raise ValueError("neither a number, text nor bytes")
+    raise ValueError("the value is neither a number, text nor bytes")

@@ -30,22 +30,22 @@ class NotAWorkspace(AdapterError):
     title = "This folder is not an agent's workspace"
     fix = "lifeboat agents discover"
 
-    NOTES = ErrorCode("notes_folder", meaning="it has notes, and no marks of a runtime")
+    NOTES = ErrorCode("notes_folder", meaning="the folder contains notes, but no files of a known runtime")
     FOREIGN = ErrorCode(
         "foreign_workspace",
         "This folder belongs to an agent runtime that has no adapter",
-        meaning="it has marks of another runtime, whose credentials would not be found",
+        meaning="the folder contains files of a runtime without an adapter, so Lifeboat could not find its credentials",
     )
     OTHER_RUNTIME = ErrorCode(
         "other_runtime",
         "This folder belongs to another agent runtime",
-        meaning="the command names one runtime, and the folder is a workspace of another",
+        meaning="the command names one runtime, but the folder is a workspace of another runtime",
         exit_status=3,
     )
     AMBIGUOUS = ErrorCode(
         "ambiguous_workspace",
         "This folder could belong to more than one agent runtime",
-        meaning="name the runtime with --runtime",
+        meaning="files of several runtimes are in the folder; name the right runtime with --runtime",
     )
 
 
@@ -63,7 +63,7 @@ class ProfileInvalid(AdapterError):
 
 class AdapterOutdated(AdapterError):
     code = "adapter_outdated"
-    title = "An installed adapter does not fit this version of Lifeboat"
+    title = "An installed adapter does not work with this version of Lifeboat"
     exit_status = 3
 
 

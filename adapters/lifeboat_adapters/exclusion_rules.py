@@ -26,9 +26,9 @@ VERSION_CONTROL = "version control data"
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", "git~1"})
 """Names of version control data. `git~1` is the short name of `.git` on Windows."""
 _FOLDERS = {
-    "node_modules": "packages, reinstalled from their list",
+    "node_modules": "installed packages; a package list can restore them",
     "__pycache__": "cache",
-    ".venv": "packages, reinstalled from their list",
+    ".venv": "installed packages; a package list can restore them",
     ".tox": "cache",
     ".nox": "cache",
     ".cache": "cache",
@@ -37,20 +37,20 @@ _FOLDERS = {
     ".ruff_cache": "cache",
 }
 _DATABASES = ("sqlite", "sqlite3", "db", "db3")
-_OF_A_RESTORE = (".*.lifeboat-*", "temporary folder of a restore")
+_OF_A_RESTORE = (".*.lifeboat-*", "temporary folder of a running restore")
 _FILES: tuple[Pattern, ...] = (
     _OF_A_RESTORE,
-    (".DS_Store", "written by the desktop"),
-    ("._*", "written by the desktop"),
-    ("Thumbs.db", "written by the desktop"),
-    ("desktop.ini", "written by the desktop"),
+    (".DS_Store", "file that the desktop environment creates"),
+    ("._*", "file that the desktop environment creates"),
+    ("Thumbs.db", "file that the desktop environment creates"),
+    ("desktop.ini", "file that the desktop environment creates"),
     *((f"*.{kind}-{end}", "journal file of a database") for kind in _DATABASES for end in ("wal", "shm", "journal")),
     ("*.md.lock", "lock"),
     ("*.json.lock", "lock"),
     ("*.jsonl.lock", "lock"),
     (".~lock.*", "lock"),
-    ("*.md.*.tmp", "incomplete file of the runtime"),
-    (".*.sw[op]", "incomplete file of an editor"),
+    ("*.md.*.tmp", "file that the runtime is still writing"),
+    (".*.sw[op]", "temporary file of an editor"),
     ("*.sock", "socket"),
 )
 

@@ -47,7 +47,9 @@ def refuse_foreign_runtime(workspace: Path, own: str = "") -> None:
     marks, mark = found
     if marks.profiles:
         raise NotAWorkspace(
-            f"{workspace} belongs to {marks.title} ({mark})",
+            f"{workspace} belongs to the runtime {marks.title} (recognised by {mark})",
             fix=f"lifeboat agents add --runtime {marks.profiles[0]} {shlex.quote(str(workspace))}",
         )
-    raise NotAWorkspace.FOREIGN(f"{workspace} belongs to {marks.title} ({mark}); no adapter reads {marks.title}")
+    raise NotAWorkspace.FOREIGN(
+        f"{workspace} belongs to the runtime {marks.title} (recognised by {mark}), for which Lifeboat has no adapter"
+    )

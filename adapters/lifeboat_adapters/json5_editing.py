@@ -49,7 +49,7 @@ def parse_json5_object(data: bytes) -> JsonObject:
         # The error's other arguments hold the text parsed so far, including secrets.
         raise ValueError(str(error.args[0]) if error.args else "not JSON5") from None
     if not isinstance(value, dict):
-        raise ValueError("it is not an object")
+        raise ValueError("the document is not a JSON object")
     return value
 
 

@@ -69,9 +69,9 @@ def notified_agent_of(order: HookOrder) -> NotifiedAgent:
 def find_order_problem(told: NotifiedAgent | None, order: HookOrder) -> str:
     """Return why what an installed hook names does not report to the agent of an order, "" when it does."""
     if told is None:
-        return "no hook reports the end of a session"
+        return "no Lifeboat hook is installed, so the end of a session is not reported"
     if (told.agent, told.home) != (order.agent, notified_agent_of(order).home):
-        return "the hook reports to another agent, or to another home of Lifeboat"
+        return "the hook reports to another agent, or to a Lifeboat with another LIFEBOAT_HOME"
     if not os.access(told.program[0], os.X_OK):
         return f"the hook starts {told.program[0]}, which no longer exists"
     return ""

@@ -58,7 +58,7 @@ def fit_row(row: Mapping[str, Any], known: Mapping[str, SqliteColumn]) -> JsonOb
         value = _kept(row[name], column)
         if value is None and column.required:
             if column.default is None:
-                raise RowDoesNotFit(f"it has no {name}")
+                raise RowDoesNotFit(f"the captured row has no value for: {name}")
             continue
         found[name] = value
     return found
@@ -70,11 +70,11 @@ def _kept(value: Any, column: SqliteColumn) -> Any:
     if value is None or isinstance(value, bytes):
         return value
     if not isinstance(value, bool | int | float):
-        raise RowDoesNotFit(f"its {column.name} is neither a number nor text")
+        raise RowDoesNotFit(f"the value of the column {column.name} is neither a number nor text")
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise RowDoesNotFit(f"its {column.name} is too large")
+        raise RowDoesNotFit(f"the value of the column {column.name} is too large")
     return _number(value, column)
 
 
@@ -93,7 +93,7 @@ def _text(value: str, column: SqliteColumn) -> Any:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise RowDoesNotFit(f"its {column.name} is not text") from None
+            raise RowDoesNotFit(f"the value of the column {column.name} is not text") from None
     if column.kind == "INTEGER" and _WHOLE.fullmatch(value):
         return int(value)
     if column.kind == "REAL":

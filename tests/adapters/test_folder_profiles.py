@@ -39,14 +39,23 @@ WRONG = {
     "an unknown key": (PLAIN + "[[credentials]]\nglob = 'a'\npath = ['x']\n", "unknown field `path`"),
     "an unknown division": (PLAIN + "[[memories]]\nglob = 'a'\ndivide = 'lines'\n", "Invalid enum value"),
     "a wrong type": (PLAIN + "[[memories]]\nglob = 3\n", "Expected `str`"),
-    "a file outside": (PLAIN + "[persona]\nsoul = '../SOUL.md'\n", "must be a path below the workspace"),
+    "a file outside": (
+        PLAIN + "[persona]\nsoul = '../SOUL.md'\n",
+        "is not allowed, because it is not a relative path below the workspace",
+    ),
     "an absolute file": (
         PLAIN.replace("title", "home_files = ['/etc/x']\ntitle"),
-        "must be a path below the workspace",
+        "is not allowed, because it is not a relative path below the workspace",
     ),
-    "no marks": (PLAIN.replace('certain = ["pebble.json"]', 'usual = ["a"]'), "nothing makes a folder recognisable"),
-    "a separator for headings": (PLAIN + "[[memories]]\nglob = 'a'\nseparator = 'x'\n", "separator goes with"),
-    "no such memory type": (PLAIN + "[[memories]]\nglob = 'a'\nmemory_type = 'fact'\n", "no memory type: fact"),
+    "no marks": (
+        PLAIN.replace('certain = ["pebble.json"]', 'usual = ["a"]'),
+        "does not describe how to recognise a folder",
+    ),
+    "a separator for headings": (
+        PLAIN + "[[memories]]\nglob = 'a'\nseparator = 'x'\n",
+        "separator must be set if divide",
+    ),
+    "no such memory type": (PLAIN + "[[memories]]\nglob = 'a'\nmemory_type = 'fact'\n", "unknown memory type: fact"),
     "a note that is not read": (PLAIN + "[[memories]]\nglob = 'a/*.md'\nnew = 'b.md'\n", "does not match"),
     "a note with another mark": (PLAIN + "[[memories]]\nglob = '*'\nnew = '{x}.md'\n", "are replaced"),
     "many memories in a file of one": (
@@ -269,7 +278,7 @@ def test_notes_without_marks_are_offered_as_markdown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("runtime", ["markdown", "obsidian"])
 def test_the_home_of_a_runtime_without_an_adapter_is_no_folder_of_notes(tmp_path: Path, runtime: str) -> None:
     write_files(tmp_path / ".hermes", {"SOUL.md": "x", "memories/MEMORY.md": "x"})
-    with pytest.raises(NotAWorkspace, match="belongs to Hermes Agent"):
+    with pytest.raises(NotAWorkspace, match="belongs to the runtime Hermes Agent"):
         adapter_registry.load_adapter(runtime).locate(tmp_path / ".hermes", {}, tmp_path)
 
 
@@ -325,7 +334,7 @@ def test_a_broken_profile_hides_no_other_runtime_and_is_named(tmp_path: Path) ->
 
 def test_a_profile_has_the_name_of_its_file(tmp_path: Path) -> None:
     own = _own(tmp_path, "other", PLAIN)
-    with pytest.raises(ProfileInvalid, match="must be the name of the file"):
+    with pytest.raises(ProfileInvalid, match="must be the same as the file name"):
         adapter_registry.load_adapter("other", own)
 
 
@@ -353,7 +362,7 @@ def test_a_trial_names_what_does_not_work(tmp_path: Path) -> None:
     adapter = _adapter('[[memories]]\nglob = "memroy/*.md"\n[[credentials]]\nglob = "c.json"\n')
     write_files(tmp_path, {"pebble.json": "{}", "c.json": "{", "memory/a.md": "x"})
     trial = profile_trial.try_profile(adapter, tmp_path, tmp_path)
-    assert "memories: no file matches 'memroy/*.md'" in trial.problems
+    assert "the rule for memories matches no file: 'memroy/*.md'" in trial.problems
     assert any(each.startswith("raw/pebble/c.json: its credentials cannot be found") for each in trial.problems)
 
 

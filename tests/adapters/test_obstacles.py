@@ -334,7 +334,7 @@ def test_a_fifo_that_comes_at_the_moment_of_opening_makes_nobody_wait(
     found = in_time(lambda: list(database_reading.read_database(database, tables, workspace=guarded)))
     assert waiting.is_set()
     assert isinstance(found, RuntimeDatabaseError)
-    assert "was not opened within" in found.message
+    assert "could not be opened within" in found.message
     os.close(os.open(database, os.O_RDWR | os.O_NONBLOCK))  # lets the thread go on
 
 

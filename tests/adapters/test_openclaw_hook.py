@@ -156,7 +156,7 @@ def test_hooks_that_the_user_switched_off_are_not_switched_on(tmp_path: Path) ->
 
 def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path, {"agents": {"list": []}}, layout="2026.2")
-    with pytest.raises(HookUnavailable, match="OpenClaw's own hooks"):
+    with pytest.raises(HookUnavailable, match="also starts its own hooks"):
         place.install()
     place.configure({"hooks": {"internal": {"enabled": True, "entries": {"boot-md": {"enabled": False}}}}})
     assert not place.install().steps
@@ -164,7 +164,7 @@ def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path:
 
 def test_a_workspace_that_stands_alone_has_no_hook(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    with pytest.raises(HookUnavailable, match="no OpenClaw state directory"):
+    with pytest.raises(HookUnavailable, match="not inside a state directory of OpenClaw"):
         place.install(state_dir=None)
     assert hook_planning.plan_hook_removal(replace(place.installation, state_dir=None), place.order).empty
 
@@ -177,7 +177,7 @@ def test_without_its_program_no_configuration_is_changed(tmp_path: Path) -> None
 def test_a_hook_of_that_name_which_is_somebody_elses_stays(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (place.state / "hooks" / "lifeboat").mkdir(parents=True)
-    with pytest.raises(HookUnavailable, match="not written by Lifeboat"):
+    with pytest.raises(HookUnavailable, match="Lifeboat did not write it"):
         place.install()
 
 
@@ -191,7 +191,9 @@ def test_a_second_agent_joins_the_hook_and_the_first_may_leave_it(tmp_path: Path
     place.carry_out(second)
     place.carry_out(hook_planning.plan_hook_removal(place.installation, place.order))
     assert hook_planning.find_hook_problem(rover, order) == ""
-    assert hook_planning.find_hook_problem(place.installation, place.order) == "no hook reports the end of a session"
+    assert hook_planning.find_hook_problem(place.installation, place.order) == (
+        "no Lifeboat hook is installed, so the end of a session is not reported"
+    )
     place.carry_out(hook_planning.plan_hook_removal(rover, order))
     assert "hooks" not in json.loads(place.config.read_text())
 
@@ -211,7 +213,7 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:
-    reason = "Lifeboat's hook, installed on each machine: lifeboat agents hook"
+    reason = "Lifeboat's hook, which each machine installs itself: lifeboat agents hook"
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None

@@ -84,9 +84,9 @@ def test_what_the_installation_has_is_not_listed_again(tmp_path: Path) -> None:
     jobs = (*workspaces.JOBS[:1], workspaces.cron_job("job-new", "main", "New", "0 1 * * *", "Work."))
     steps = ADAPTER.placement.next_steps(installed, with_rows(jobs=jobs))
     assert [step.title for step in steps] == [
-        "Rebuild the search index",
+        "Rebuild OpenClaw's search index",
         "Schedule New",
-        "Restore the intent: Ask",
+        "Restore the standing intent: Ask",
     ]
 
 

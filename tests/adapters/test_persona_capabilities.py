@@ -45,9 +45,13 @@ def test_what_is_missing_is_reported_with_its_reason() -> None:
 
 def test_what_cannot_be_checked_is_said_to_be_so() -> None:
     assert (
-        capabilities.find_missing_capabilities(needing("a sunny day"), everything)[0]["reason"] == "cannot be checked"
+        capabilities.find_missing_capabilities(needing("a sunny day"), everything)[0]["reason"]
+        == "the requirements name no program that could be checked"
     )
-    assert capabilities.find_missing_capabilities(needing(None), everything)[0]["reason"] == "cannot be checked"
+    assert (
+        capabilities.find_missing_capabilities(needing(None), everything)[0]["reason"]
+        == "the requirements name no program that could be checked"
+    )
 
 
 @pytest.mark.parametrize("portability", ["intrinsic", None])

@@ -37,7 +37,7 @@ def test_fields_of_memories_are_told_once_each_with_their_number(adapter: Any) -
     ]
     found = told(adapter, MemoryState().add_all(tagged))
     assert list(found) == ["memories: tags", "memories: links to other memories"]
-    assert found["memories: tags"].startswith("the runtime cannot store it (3 memories)")
+    assert found["memories: tags"].startswith("the runtime cannot store this field (3 memories)")
 
 
 def test_fields_of_memories_that_are_gone_are_not_told(adapter: Any) -> None:
@@ -48,7 +48,10 @@ def test_fields_of_memories_that_are_gone_are_not_told(adapter: Any) -> None:
 
 def test_how_sure_a_memory_is_has_a_place_in_a_row_only() -> None:
     state = MemoryState().add_all([sample_states.make_record("Tea", confidence=0.25)])
-    assert (list(told(OPENCLAW, state)), list(told(ZEROCLAW, state))) == (["memories: how sure they are"], [])
+    assert (list(told(OPENCLAW, state)), list(told(ZEROCLAW, state))) == (
+        ["memories: the confidence of each memory"],
+        [],
+    )
 
 
 def test_all_but_the_first_human_are_told(adapter: Any) -> None:
@@ -79,7 +82,7 @@ def test_earlier_versions_and_records_of_helpers_are_told(adapter: Any) -> None:
     helper = {"name": "Scout", "last_invoked_at": sample_states.TIME}
     state = MemoryState().put_document(archive_layout.IDENTITY, sample_states.make_identity(sub_agents=[helper]))
     state.put_document(archive_layout.identity_history(1), sample_states.make_identity())
-    assert list(told(adapter, state)) == ["identity: records of sub-agents", "identity: earlier versions"]
+    assert list(told(adapter, state)) == ["identity: data about sub-agents", "identity: earlier versions"]
 
 
 @pytest.mark.parametrize("identity", [{}, {"structured": [], "prose": "x"}, {"structured": {"sub_agents": [1, {}]}}])

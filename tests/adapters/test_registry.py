@@ -19,7 +19,7 @@ def test_adapters_are_found_by_entry_point() -> None:
 
 
 def test_an_unknown_runtime_is_named_beside_those_that_are_known() -> None:
-    with pytest.raises(UnknownRuntime, match=r"'letta' is not one of: .*openclaw"):
+    with pytest.raises(UnknownRuntime, match=r"'letta' is not a known runtime; the known runtimes are: .*openclaw"):
         adapter_registry.load_adapter("letta")
 
 
@@ -69,8 +69,11 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     ("value", "problem"),
     [
         (f"{_EARLIER}:WITHOUT_BASE", "not a lifeboat_adapters.contract.Adapter"),
-        (f"{_EARLIER}:HALF_MOVED", "secrets must be in its credentials now"),
-        (f"{_EARLIER}:WITHOUT_GROUP", "its databases is not a lifeboat_adapters.contract.DatabaseSupport"),
+        (f"{_EARLIER}:HALF_MOVED", "must be in the attribute credentials .*: secrets"),
+        (
+            f"{_EARLIER}:WITHOUT_GROUP",
+            "the attribute databases of the adapter is not a lifeboat_adapters.contract.DatabaseSupport",
+        ),
         (f"{_EARLIER}:ABSENT", "cannot be loaded"),
         ("lifeboat_adapters.base:ADAPTER", "cannot be loaded"),
     ],

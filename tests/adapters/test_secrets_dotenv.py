@@ -97,9 +97,9 @@ def test_a_name_without_a_value_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("data", "where"),
     [
-        (b'A=1\nB="half', "line 2, column 3: a quote is not closed"),
-        (b"A='half\nB=1\n", "line 1, column 3: a quote is not closed"),
-        (b'A="1\n2" 3\n', "line 1, column 3: a quote is not closed"),
+        (b'A=1\nB="half', "line 2, column 3: a closing quotation mark is missing"),
+        (b"A='half\nB=1\n", "line 1, column 3: a closing quotation mark is missing"),
+        (b'A="1\n2" 3\n', "line 1, column 3: a closing quotation mark is missing"),
         (b"A=1\nsource other half\n", "line 2, column 1: NAME=value"),
         (b"=half", "line 1, column 1: NAME=value"),
     ],

@@ -209,7 +209,7 @@ def test_half_a_surrogate_pair_is_carried_and_a_whole_one_is_a_character() -> No
     [
         (b"", "line 1, column 1: the document is incomplete"),
         (b"{a: 1", "line 1, column 6: the document is incomplete"),
-        (b'{\n  "token": "half', "line 2, column 12: a string is not closed"),
+        (b'{\n  "token": "half', "line 2, column 12: the closing quotation mark of a string is missing"),
         (b"{a: 1 b: 2}", "line 1, column 7: a comma or }"),
         (b"[1,,2]", "line 1, column 4: a value"),
         (b"[,]", "line 1, column 2: a value"),
@@ -222,7 +222,7 @@ def test_half_a_surrogate_pair_is_carried_and_a_whole_one_is_a_character() -> No
         (b"/* open", "line 1, column 1: a value"),
         (rb'"\1"', "line 1, column 2: an unknown escape"),
         (rb'"\u12"', "line 1, column 2: an unknown escape"),
-        (b'"a\nb"', "line 1, column 1: a string is not closed"),
+        (b'"a\nb"', "line 1, column 1: the closing quotation mark of a string is missing"),
         (b'{"a": "\xff"}', "line 1, column 8: not UTF-8"),
         (b"[" * 600, "nested deeper"),
         (b"]", "line 1, column 1: a value"),

@@ -219,8 +219,8 @@ def test_whatever_the_standard_reader_takes_is_taken(text: str) -> None:
     [
         (b"a = sk-hunter2", "line 1, column 5: a value"),
         (b"ok = 1\nhunter2 'x'", "line 2, column 9: = was expected"),
-        (b"a = 'hunter2", "line 1, column 5: a quote is not closed"),
-        (b"a = '''hunter2''", "line 1, column 5: a quote is not closed"),
+        (b"a = 'hunter2", "line 1, column 5: a closing quotation mark is missing"),
+        (b"a = '''hunter2''", "line 1, column 5: a closing quotation mark is missing"),
         (b'a = "\\hunter2"', "line 1, column 5: an unknown escape"),
         (b'a = "\\ud800"', "line 1, column 5: an unknown escape"),
         (b'a = "\\uD83D\\uDE00"', "line 1, column 5: an unknown escape"),

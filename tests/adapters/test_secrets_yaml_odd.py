@@ -71,7 +71,7 @@ def test_a_hundred_levels_are_read_and_one_more_is_refused(
     monkeypatch.setattr(yaml_leaves, "_LOADER", loader)
     assert [leaf.path for leaf in yaml_leaves.scan_yaml(text.encode())] == [path]
     deeper = text.replace("x", "[x]").encode()
-    with pytest.raises(UnparsableSecrets, match="nested deeper than 100"):
+    with pytest.raises(UnparsableSecrets, match="the document is nested deeper than 100"):
         yaml_leaves.scan_yaml(deeper)
 
 

@@ -193,7 +193,10 @@ def test_columns_without_a_place_are_named(tmp_path: Path, database: PostgresSer
     (fate,) = server_memories.write_server_memories(
         installed(tmp_path, database.address()), [row(pinned=1, kind='"episodic"', importance=0.5)]
     )
-    assert (fate.outcome, fate.reason) == (ItemOutcome.TRANSFORMED, "the table has no column for its pinned, kind")
+    assert (fate.outcome, fate.reason) == (
+        ItemOutcome.TRANSFORMED,
+        "the table has no column for these fields of the memory: pinned, kind",
+    )
 
 
 def test_vectors_are_written_and_read_where_they_fit(tmp_path: Path, database: PostgresServer) -> None:
@@ -244,7 +247,7 @@ def test_an_encrypted_address_is_opened_with_the_key_beside_the_configuration(
 
 
 def test_a_wrong_password_is_said_and_not_repeated(tmp_path: Path, database: PostgresServer) -> None:
-    with pytest.raises(RuntimeDatabaseError, match="refuses the user, the password") as caught:
+    with pytest.raises(RuntimeDatabaseError, match="refused the user, the password") as caught:
         server_memories.open_server_memories(installed(tmp_path, database.address("wrong-not-real")))
     assert "wrong-not-real" not in repr(caught.value)
 

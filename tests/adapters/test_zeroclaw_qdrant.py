@@ -111,7 +111,7 @@ def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
 def test_a_memory_without_a_vector_of_the_model_stays_in_the_archive(local: Installation) -> None:
     fates = server_memories.write_server_memories(local, [row(None), row(encode_float32([1.0]), id=OTHER, key="long")])
     assert [fate.outcome for fate in fates] == [ItemOutcome.OMITTED] * 2
-    assert fates[0].reason == "Qdrant stores no memory without a vector of openai/example with 2 numbers"
+    assert fates[0].reason == "Qdrant cannot store a memory without a vector of openai/example with 2 numbers"
     assert read(local) == []
 
 
@@ -164,7 +164,7 @@ def test_a_collection_of_another_shape_is_refused(local: Installation, qdrant_cl
     with qdrant_memories._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
         named = qdrant_client.models.VectorParams(size=2, distance=qdrant_client.models.Distance.DOT)
         client.create_collection("zeroclaw_memories", {"text": named})
-    with pytest.raises(RuntimeDatabaseError, match="not made by ZeroClaw"):
+    with pytest.raises(RuntimeDatabaseError, match="not created by ZeroClaw"):
         server_memories.open_server_memories(local)
 
 

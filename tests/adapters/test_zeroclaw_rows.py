@@ -189,7 +189,7 @@ def test_memories_of_an_agent_that_is_not_configured_are_offered(tmp_path: Path)
     file = made.home / "config.toml"
     file.write_text(file.read_text().replace("agents.rover", "unrelated"))
     (offer,) = ADAPTER.databases.offers(located(made))
-    assert offer.what == "1 memory of rover, an agent that is not configured"
+    assert offer.what == "1 memory of the agent rover, which is not in ZeroClaw's configuration"
     assert str(made.workspace("rover")) in offer.command
 
 

@@ -63,7 +63,9 @@ def test_columns_that_a_release_lacks_are_told_and_left_out(install: Install) ->
     known = install.rows()[0].keys()
     lacking = sorted({"pinned", "namespace", "session_id", "kind"} - known)
     told = [fate.reason for fate in write.fates if fate.outcome == "transformed"]
-    assert told == ([f"the database has no column for {', '.join(lacking)}"] if lacking else [])
+    assert told == (
+        [f"the database has no column for these fields of the memory: {', '.join(lacking)}"] if lacking else []
+    )
 
 
 # The same memory ----------------------------------------------------------------------------------------------------

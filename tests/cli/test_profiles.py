@@ -62,7 +62,7 @@ def test_a_trial_that_finds_a_problem_exits_with_1(isolated_home: Path) -> None:
     text = 'name = "pebble"\ntitle = "Pebble"\ntakes_any_folder = true\n[[memories]]\nglob = "memroy/*.md"\n'
     write_files(isolated_home, {"p.toml": text, "notes/a.md": "x"})
     tried = run("profiles", "test", isolated_home / "p.toml", isolated_home / "notes", expect=1)
-    assert tried["problems"] == ["memories: no file matches 'memroy/*.md'"]
+    assert tried["problems"] == ["the rule for memories matches no file: 'memroy/*.md'"]
 
 
 def test_a_profile_with_the_name_of_an_adapter_is_named_and_its_agents_are_captured_on(isolated_home: Path) -> None:

@@ -370,7 +370,7 @@ def test_a_database_that_is_costly_to_check_is_checked_for_a_while_only(
         sqlite_files.find_damage(tmp_path / "costly.db"),
         sqlite_files.find_damage_in((tmp_path / "costly.db").read_bytes()),
     ):
-        assert damage == "it was not checked within 0 seconds"
+        assert damage == "the check did not finish within 0 seconds"
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_damaged_compressed_data_is_refused(data: bytes) -> None:
 
 
 def test_a_file_of_another_encoding_is_refused_with_its_line() -> None:
-    with pytest.raises(SourceRefused, match=r"boat\.aicf is not UTF-8, at byte 13") as raised:
+    with pytest.raises(SourceRefused, match=r"boat\.aicf is not valid UTF-8 at byte 13") as raised:
         parse_document(b"@STATE\r\nname=\xe9t\xe9", name="boat.aicf")
     assert (raised.value.format_code, raised.value.where) == ("utf8_invalid", "line 2")
 

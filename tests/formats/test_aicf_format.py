@@ -101,7 +101,7 @@ def test_a_file_that_says_no_time_is_told_of(tmp_path: Path) -> None:
     reading = states.read(path)
     assert [each["temporal"]["created_at"][:4] for each in reading.records] == ["1970"]
     assert [notice.text for notice in reading.notices if notice.code == "time_unknown"] == [
-        "1 of its memories have no time and are dated 1970"
+        "1 of the memories in the file have no time; their date is set to 1970"
     ]
     path.write_bytes(aicf_files.FILES["D1-specified"])
     assert "time_unknown" not in [notice.code for notice in states.read(path).notices]

@@ -215,7 +215,7 @@ def test_models_of_vectors_come_back():
 
 def test_the_tables_of_the_documentation_say_every_word_of_the_draft():
     tables = {table.title: [row.theirs for row in table.rows] for table in FORMAT.mappings()}
-    assert [f"`{name}`" for name in MEMORY_TYPES] == tables["Memory types, from a bundle"]
+    assert [f"`{name}`" for name in MEMORY_TYPES] == tables["Memory types: import from a bundle"]
     assert {f"`{name}`" for name in EDGE_TYPES} <= set(tables["Edges"])
     assert {f"`{name}`" for name in ENTITY_KINDS} <= set(tables["Entities"])
     for table in FORMAT.mappings():

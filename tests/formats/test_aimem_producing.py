@@ -114,7 +114,9 @@ def test_043_vectors_leave_only_when_they_are_asked_for():
     state = state_of(sample_states.make_record(embeddings=[sample_states.make_embedding([0.5, 0.25])]))
     _, produced = exported(state)
     assert "embedding" not in bundle_of(state).chunks[0] and bundle_of(state).envelope.embedding_model is None
-    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vector: only with --include-embeddings")]
+    assert fates(produced, "vector") == [
+        (ItemOutcome.OMITTED, "1 vector: vectors are exported only with --include-embeddings")
+    ]
     asked = bundle_of(state, embeddings=True)
     assert asked.chunks[0]["embedding"] == bundles.packed(0.5, 0.25) and asked.envelope.embedding_dim == 2
 
@@ -133,7 +135,7 @@ def test_045_a_bundle_has_vectors_of_one_model_and_the_others_are_told_of():
     bundle = bundle_of(state, embeddings=True)
     assert bundle.envelope.embedding_model == "text-embedding-3-small"
     assert [chunk.get("embedding") for chunk in bundle.chunks] == [bundles.packed(1.0), bundles.packed(2.0), None]
-    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vector: a bundle has one model")]
+    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vector: a bundle contains vectors of one model only")]
     other = bundle_of(state, embeddings=True, model="example/other")
     assert [chunk.get("embedding") for chunk in other.chunks] == [None, None, bundles.packed(3.0, 4.0)]
 
@@ -260,7 +262,7 @@ def test_archives_of_others_may_hold_anything():
     assert contents(bundle) == ["Odd.", "More."] and len(bundle.edges) == 2
     _, produced = exported(state, preserve_ids=True)
     omitted = [reason for outcome, reason in fates(produced, "memory") if outcome is ItemOutcome.OMITTED]
-    assert omitted == ["its text is empty", "its time cannot be written in a bundle"]
+    assert omitted == ["the text of this memory is empty", "a bundle cannot represent the time of this memory"]
 
 
 def test_two_memories_of_one_foreign_name_keep_apart():

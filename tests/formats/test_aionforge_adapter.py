@@ -98,7 +98,7 @@ def test_an_agent_nobody_named_is_asked_for(tmp_path: Path) -> None:
     with running(tmp_path / "store.json", asked="") as found:
         store = AionforgeAdapter().databases.memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
-        with pytest.raises(RuntimeDatabaseError, match="the address of Aionforge names no agent") as caught:
+        with pytest.raises(RuntimeDatabaseError, match="the address of Aionforge does not name an agent") as caught:
             store.stamp()
     assert str(caught.value.fix).startswith("lifeboat config set memory_server")
 

@@ -191,7 +191,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
     with running(tmp_path / "store.json") as found:
         address = found.address
     for source in (address, "stdio:/no/such/program serve", "stdio:true", "http://127.0.0.1:9/mcp"):
-        with pytest.raises(InstanceFailed, match="no instance of Aionforge answers") as failed:
+        with pytest.raises(InstanceFailed, match="does not answer like an Aionforge server") as failed:
             read(source)
         assert (failed.value.fix or "").endswith("serve stdio" if source.startswith("stdio:") else "serve http")
 
@@ -210,7 +210,7 @@ def test_a_token_opens_and_the_wrong_one_does_not(tmp_path: Path) -> None:
         with pytest.raises(InstanceFailed, match="refuses the token") as caught:
             read(found.address)
         token.chmod(0o644)
-        with pytest.raises(InstanceFailed, match="other users may read") as open_to_all:
+        with pytest.raises(InstanceFailed, match="other users of this machine can read") as open_to_all:
             read(found.address, **{"token-file": str(token)})
     assert "a-token-of" not in f"{caught.value}{open_to_all.value}"
 
@@ -551,7 +551,7 @@ def test_an_instance_that_takes_no_captures_is_told_so(tmp_path: Path, monkeypat
     assert whole is not None
     without = property(lambda self: {name: each for name, each in whole(self).items() if name != "batch_capture"})
     monkeypatch.setattr(fake_aionforge.Fake, "tools", without)
-    with running(tmp_path / "store.json") as found, pytest.raises(InstanceFailed, match="accepts no captures"):
+    with running(tmp_path / "store.json") as found, pytest.raises(InstanceFailed, match="has no tool batch_capture"):
         FORMAT.send(memories("x"), found.address, {}, around())
 
 

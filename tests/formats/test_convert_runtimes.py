@@ -116,4 +116,4 @@ def test_a_restore_as_bundles_tells_what_of_the_agent_stands_in_none(isolated_ho
     omitted = [each for each in restored["fates"] if each["outcome"] == "omitted"]
     told = {(each["kind"], name): each["reason"] for each in omitted for name in each["names"]}
     assert "only the name of an agent" in told["setting", "identity: its texts"]
-    assert any(kind == "principal" and "memories only, no principals" in reason for (kind, _), reason in told.items())
+    assert any(kind == "principal" and "only memories, no principals" in reason for (kind, _), reason in told.items())

@@ -130,7 +130,9 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
 def test_everything_arrived_and_the_index_was_rebuilt(guest: Guest) -> None:
     assert guest.report["records"] == {"restored": MOORINGS + 3}
     assert guest.report["credentials"] == {"injected": 2, "skipped": 0}
-    assert [(each["title"], each["ok"]) for each in guest.report["steps"]] == [("Rebuild the search index", True)]
+    assert [(each["title"], each["ok"]) for each in guest.report["steps"]] == [
+        ("Rebuild OpenClaw's search index", True)
+    ]
     assert guest.report["warnings"] == []
 
 

@@ -97,7 +97,7 @@ async def test_a_line_of_a_sequence_opens_the_timeline_there() -> None:
 async def test_a_purge_opens_its_receipt_and_other_lines_say_that_they_lead_nowhere() -> None:
     async with _open(_doing(_entry(2, "thin"), _entry(1, "purge"))) as pilot:
         await press(pilot, "o")
-        assert "no single sequence" in notes(pilot)[-1]
+        assert "not about one sequence" in notes(pilot)[-1]
         await press(pilot, "down", "o")
         assert isinstance(pilot.app.screen, ReceiptsScreen)
 
@@ -214,7 +214,7 @@ async def test_capital_l_shows_what_the_service_noted_newest_first_and_comes_bac
         said = text_of(pilot)
         assert said.index("event_2") < said.index("event_1") and "✖ error" in said and "thing 1" not in said
         await press(pilot, "A")
-        assert "covers all agents" in notes(pilot)[-1]
+        assert "cannot be limited to one agent" in notes(pilot)[-1]
         await press(pilot, "escape")
         assert "thing 1 was done" in text_of(pilot)
 
@@ -246,7 +246,7 @@ async def test_a_service_that_noted_nothing_and_lines_without_a_time_are_shown()
     link = _doing()
     async with _open(link) as pilot:
         await press(pilot, "L")
-        assert "The daemon has not logged anything yet" in text_of(pilot)
+        assert "The daemon's log is empty" in text_of(pilot)
         link.answers(["daemon", "log"], {"events": [{"kind": "odd\x1b[31m", "at": ["here:1"]}]})
         await press(pilot, "ctrl+r")
         assert "odd" in text_of(pilot) and "\x1b" not in text_of(pilot)

@@ -101,7 +101,7 @@ async def test_the_palette_has_everything_that_can_be_done_and_says_what_cannot(
         await pilot.press("ctrl+p")
         await pilot.pause(0.3)
         shown = text_of(pilot)
-        assert "Sync (s)" in shown and "Unavailable: no removal of this agent is held" in shown
+        assert "Sync (s)" in shown and "Unavailable: no capture of this agent is held" in shown
 
 
 async def test_the_palette_finds_an_agent_and_opens_its_timeline() -> None:

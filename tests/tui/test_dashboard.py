@@ -57,10 +57,10 @@ async def test_without_agents_it_says_what_was_found_and_which_key_protects_it()
     async with dashboard(link) as pilot:
         shown = text_of(pilot)
         assert "juniper (openclaw) in /srv/ada/.openclaw/workspace" in shown
-        assert "Press a to bring your agent back" in shown
+        assert "Press a to protect these agents" in shown
         assert " a add agents" in shown
         await press(pilot, "s")
-        assert "there is no agent yet" in notes(pilot)[-1]
+        assert "no agent is protected yet" in notes(pilot)[-1]
         assert ("sync",) not in words_of(link)
 
 
@@ -71,7 +71,7 @@ async def test_s_syncs_the_agent_under_the_cursor_and_says_how_it_ended() -> Non
     async with dashboard(link) as pilot:
         await press(pilot, "g", "s")
         assert any(words[0] == "sync" for words in words_of(link))
-        assert notes(pilot)[-1] == "ada: captured sequence 45; not pushed to stick yet"
+        assert notes(pilot)[-1] == "ada: captured sequence 45; not yet pushed to stick"
 
 
 async def test_a_failure_is_said_with_what_helps() -> None:
@@ -106,7 +106,7 @@ async def test_accepting_a_removal_asks_first_with_cancel_in_focus() -> None:
 async def test_accept_says_why_not_where_nothing_is_held() -> None:
     async with dashboard() as pilot:
         await press(pilot, "g", "A")
-        assert "no removal of this agent is held" in notes(pilot)[-1]
+        assert "no capture of this agent is held" in notes(pilot)[-1]
 
 
 async def test_a_readonly_dashboard_refuses_what_changes_something_and_says_so() -> None:
@@ -150,11 +150,11 @@ async def test_what_was_last_known_is_painted_before_anybody_answers() -> None:
 
     link.status = status  # type: ignore[method-assign,assignment]
     async with dashboard(link) as pilot:
-        assert "last known; waiting" in text_of(pilot) and "bookkeeper" in text_of(pilot)
+        assert "old information; waiting" in text_of(pilot) and "bookkeeper" in text_of(pilot)
         link.status = original  # type: ignore[method-assign]
         link.happens({"event": "tick"})
         await settled(pilot)
-        assert "last known; waiting" not in text_of(pilot)
+        assert "old information; waiting" not in text_of(pilot)
 
 
 async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_starts_it() -> None:
@@ -165,7 +165,7 @@ async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_sta
         link.happens({"event": "connection"})
         await settled(pilot)
         assert "daemon is not running since 14:02:00. Press S to start it" in text_of(pilot)
-        assert "all safe" not in text_of(pilot)
+        assert "all agents safe" not in text_of(pilot)
         await press(pilot, "S")
         assert ("daemon", "start") in words_of(link)
 
@@ -269,7 +269,7 @@ async def test_it_fits_every_terminal(size: tuple[int, int]) -> None:
 
 async def test_a_terminal_that_is_too_small_gets_one_clear_line() -> None:
     async with dashboard(size=(50, 12)) as pilot:
-        assert "50x12 is too small: 60x15 is needed" in text_of(pilot)
+        assert "The terminal is too small: 50x12. The dashboard needs 60x15." in text_of(pilot)
         await pilot.resize_terminal(100, 30)
         await settled(pilot)
         assert "bookkeeper" in text_of(pilot)

@@ -113,7 +113,7 @@ async def test_nothing_that_changed_is_said() -> None:
         said = text_of(pilot)
         assert "nothing changed" in said and "No differences" in said
         await press(pilot, "r")
-        assert "nothing changed here" in notes(pilot)[-1]
+        assert "no change is selected" in notes(pilot)[-1]
 
 
 async def test_what_did_not_fit_is_said_with_the_command_that_shows_all() -> None:
@@ -173,7 +173,7 @@ async def test_a_file_that_is_cut_is_shown_whole_on_demand() -> None:
     link.answers(["diff", ada_of(link), "1", "5", "--path=notes/long.md"], difference(link, 1, 5, files=[whole]))
     async with _shown(link) as (pilot, screen):
         await press(pilot, "L")
-        assert "all its lines are shown" in notes(pilot)[-1]
+        assert "all changed lines of this file are already shown" in notes(pilot)[-1]
         screen.table.select("files:raw/openclaw/notes/long.md")
         await press(pilot, "L", "y")
         assert "and the end" in text_of(pilot)
@@ -203,7 +203,7 @@ async def test_what_was_not_there_cannot_be_brought_back(monkeypatch: pytest.Mon
     async with _shown() as (pilot, screen):
         screen.table.select("files:raw/openclaw/notes/new.md")
         await press(pilot, "r")
-        assert "it did not exist before" in notes(pilot)[-1]
+        assert "did not exist before the change" in notes(pilot)[-1]
         screen.table.select("files:raw/openclaw/old.md")
         await press(pilot, "R")
         assert "it was removed" in notes(pilot)[-1] and calls == []
@@ -213,7 +213,7 @@ async def test_the_workspace_is_no_state_to_restore(monkeypatch: pytest.MonkeyPa
     calls = opened(monkeypatch)
     async with _shown(_link(None), second="workspace") as (pilot, _):
         await press(pilot, "R")
-        assert "the workspace already has this version" in notes(pilot)[-1] and calls == []
+        assert "the workspace already contains this version" in notes(pilot)[-1] and calls == []
 
 
 async def test_a_filter_finds_names_and_kinds_of_changes() -> None:

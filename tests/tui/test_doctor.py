@@ -50,7 +50,7 @@ async def test_findings_stand_with_the_worst_first(size: tuple[int, int]) -> Non
     link = _finding_that(_finding("ok", "ada"), _finding("warning", "bea"), _finding("error", "cid"))
     async with _open(link, size=size) as pilot:
         said = text_of(pilot)
-        assert "1 of 3 checks found a problem" in said
+        assert "1 of 3 checks failed" in said
         words = ("ERRORS (1)", "✖ error", "WARNINGS (1)", "▲ warning", "OK")
         places = [said.index(word) for word in words]
         assert places == sorted(places)
@@ -59,9 +59,9 @@ async def test_findings_stand_with_the_worst_first(size: tuple[int, int]) -> Non
 
 async def test_when_nothing_is_broken_it_says_so() -> None:
     async with _open(_finding_that(_finding("ok", "ada"))) as pilot:
-        assert "No problems (1 check)" in text_of(pilot)
+        assert "No problems found (1 check)" in text_of(pilot)
     async with _open(_finding_that(_finding("warning", "ada"))) as pilot:
-        assert "Nothing is broken; 1 of 1 check with warnings" in text_of(pilot)
+        assert "No check failed; 1 of 1 check gave a warning" in text_of(pilot)
 
 
 async def test_a_level_that_nobody_knows_is_not_lost() -> None:
@@ -100,7 +100,7 @@ async def test_enter_starts_no_second_service() -> None:
     async with _open(link) as pilot:
         await press(pilot, "enter")
         await settled(pilot)
-        assert "it is already running" in notes(pilot)[-1]
+        assert "the daemon is already running" in notes(pilot)[-1]
         assert ("daemon", "start") not in [words for words, _ in link.asked]
 
 
@@ -110,7 +110,7 @@ async def test_what_only_a_shell_does_is_said_to_be() -> None:
         await press(pilot, "enter")
         assert "a shell command; press y to copy" in notes(pilot)[-1]
         await press(pilot, "down", "enter")
-        assert "nothing needs to be done" in notes(pilot)[-1]
+        assert "this result needs no fix" in notes(pilot)[-1]
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ async def test_while_it_checks_it_says_so_and_x_stops_it() -> None:
         assert "the checks are running" in notes(pilot)[-1]
         await press(pilot, "x")
         assert notes(pilot)[-1] == "Stopped." and CHECKING not in text_of(pilot)
-        assert "Not checked yet. Press r to check." in text_of(pilot)
+        assert "No check has run yet. Press r to run all checks." in text_of(pilot)
         link.go.set()
         await press(pilot, "r")
         assert "No problems" in text_of(pilot)
         await press(pilot, "x")
-        assert "nothing is running" in notes(pilot)[-1]
+        assert "no check is running" in notes(pilot)[-1]
 
 
 async def test_what_was_found_stays_when_the_next_check_fails() -> None:

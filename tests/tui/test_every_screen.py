@@ -124,7 +124,7 @@ async def test_it_is_drawn_at_every_size_with_ascii_alone(screen: str, size: tup
 @every_screen
 async def test_below_the_smallest_size_there_is_one_sentence(screen: str) -> None:
     async with opened(screen, size=(59, 15)) as pilot:
-        assert text_of(pilot).strip() == "59x15 is too small: 60x15 is needed"
+        assert text_of(pilot).strip() == "The terminal is too small: 59x15. The dashboard needs 60x15."
 
 
 @every_screen

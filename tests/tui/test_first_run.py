@@ -53,7 +53,7 @@ def _clipboard(pilot: Pilot[None]) -> str:
 async def test_the_two_ways_are_told_first() -> None:
     async with _run() as pilot:
         said = text_of(pilot)
-        assert "Protect the agents on this machine" in said and "Bring my agent back" in said
+        assert "Protect the agents on this machine" in said and "Restore my agent" in said
         await press(pilot, "ctrl+l")
         assert "Protect the agents" in text_of(pilot), "this step cannot be left out"
 
@@ -84,7 +84,7 @@ async def test_every_page_fits_and_has_its_button(size: tuple[int, int], step: i
     async with _run(size=size) as pilot:
         await go_to(pilot, "protect", step)
         said = text_of(pilot)
-        assert re.search(r"(Protect|Continue|Show the words|Add|To the dashboard)\s*$", said, re.MULTILINE)
+        assert re.search("(Protect|Continue|Show the words|Add|Open the dashboard)\\s*$", said, re.MULTILINE)
         assert ("1 Agents" in said) and max(map(len, said.splitlines())) <= size[0]
 
 
@@ -130,7 +130,7 @@ async def test_agents_that_are_protected_already_are_not_added_again() -> None:
     link = machine((("agents", "discover"), {"found": [found("ada", ADA, "ada")]}))
     async with _run(link) as pilot:
         await choose(pilot, "protect")
-        assert "All agents that were found are protected" in text_of(pilot)
+        assert "All agents found on this machine are protected" in text_of(pilot)
         await press(pilot, "enter")
         assert asked(link, "agents", "add") == []
 
@@ -143,7 +143,7 @@ async def test_a_key_in_an_open_file_is_wrapped_with_a_passphrase_that_is_never_
     link = machine((("keys", "init", "--store", "passphrase", "--passphrase-stdin"), {"store": "passphrase"}))
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 2)
-        assert "protected only by its file mode" in text_of(pilot)
+        assert "that only its permissions protect" in text_of(pilot)
         await fill(pilot, "passphrase", "boat-canary-1")
         await fill(pilot, "again", "boat-canary-1")
         assert "canary" not in text_of(pilot)
@@ -151,7 +151,7 @@ async def test_a_key_in_an_open_file_is_wrapped_with_a_passphrase_that_is_never_
         assert asked(link, "keys", "init", "--store") == ["boat-canary-1\n"]
         assert asked(link, "keys", "unlock") == ["boat-canary-1\n"]
         assert "canary" not in str([words for words, _ in link.asked])
-        assert "Your key is 24 words" in text_of(pilot)
+        assert "Your key consists of 24 words" in text_of(pilot)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ async def test_words_are_shown_only_when_asked_for_and_three_of_them_prove_them(
         assert len(set(places)) == 3
         await _answer(pilot)
         assert asked(link, "keys", "prove") == ["".join(f"{place} {WORDS[place - 1]}\n" for place in places)]
-        assert "A remote on another machine" in text_of(pilot)
+        assert "A remote (on another machine" in text_of(pilot)
 
 
 @driven
@@ -264,7 +264,7 @@ async def test_words_that_were_proven_are_not_shown_again() -> None:
         await press(pilot, "w")
         assert "were proven on 2026-11-22" in text_of(pilot) and asked(link, *REVEAL) == []
         await press(pilot, "ctrl+n")
-        assert "A remote on another machine" in text_of(pilot)
+        assert "A remote (on another machine" in text_of(pilot)
 
 
 @driven
@@ -306,7 +306,7 @@ async def test_a_folder_becomes_a_second_copy_and_everything_is_brought_there() 
         commands = [words for words, _ in link.asked]
         assert ("remote", "add", "stick", "file:///media/stick", "--optional") in commands and ("sync",) in commands
         said = text_of(pilot)
-        assert "Captures are pushed to stick" in said and "Nobody can read it." in said
+        assert "Captures are pushed to the remotes that you added: stick" in said and "Nobody can read it." in said
         await press(pilot, "ctrl+n")
         assert "The service is so." in text_of(pilot)
 
@@ -393,11 +393,11 @@ async def test_the_end_says_that_you_are_protected_only_when_nothing_is_left() -
     link = machine((("setup",), everything), (("status",), status(agent)))
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 6)
-        assert "You are protected." in text_of(pilot)
+        assert "Your agents are protected." in text_of(pilot)
         link.answers(("setup",), steps(words="missing"))
         await press(pilot, "ctrl+r")
         said = text_of(pilot)
-        assert "You are protected." not in said and "lifeboat keys init" in said
+        assert "Your agents are protected." not in said and "lifeboat keys init" in said
         await press(pilot, "ctrl+n")
         assert isinstance(pilot.app.screen, DashboardScreen)
 
@@ -434,7 +434,10 @@ async def test_nothing_is_done_on_a_page_that_could_not_look() -> None:
         assert "nobody is there" in text_of(pilot) and "5 Service" in text_of(pilot)
         link.answers(("setup",), steps())
         await press(pilot, "ctrl+n")
-        assert "Continue installs the service" in text_of(pilot) and asked(link, "service", "install") == []
+        assert (
+            "Press Continue to install the background service" in text_of(pilot)
+            and asked(link, "service", "install") == []
+        )
         await press(pilot, "ctrl+n")
         assert asked(link, "service", "install") == [""]
 
@@ -493,9 +496,9 @@ async def test_esc_goes_one_step_back_and_question_mark_helps() -> None:
     async with _run() as pilot:
         await go_to(pilot, "protect", 5)
         await press(pilot, "question_mark")
-        assert "Bring my agent back restores" in text_of(pilot)
+        assert "The first two choices restore" in text_of(pilot)
         await press(pilot, "escape", "escape")
-        assert "A remote on another machine" in text_of(pilot)
+        assert "A remote (on another machine" in text_of(pilot)
 
 
 def test_no_page_says_a_key_id_that_is_no_key() -> None:

@@ -48,7 +48,7 @@ async def test_the_page_fits_and_has_its_button(size: tuple[int, int]) -> None:
     async with dashboard(machine(), screen="setup", size=size) as pilot:
         await choose(pilot, "kit")
         said = text_of(pilot)
-        assert "Read the kit" in said and max(map(len, said.splitlines())) <= size[0]
+        assert "Read the recovery kit" in said and max(map(len, said.splitlines())) <= size[0]
 
 
 @driven
@@ -57,7 +57,7 @@ async def test_the_kit_is_shown_before_anything_is_written() -> None:
     async with dashboard(link, screen="setup") as pilot:
         await read_kit(pilot)
         said = text_of(pilot)
-        assert "https://boat.example.com" in said and "Bring my agents back" in said
+        assert "https://boat.example.com" in said and "Restore my agents" in said
         assert asked(link, *RUN_IT) == []
 
 
@@ -93,7 +93,7 @@ async def test_a_kit_that_is_refused_keeps_the_page() -> None:
     link.fails(READ, KeysError.NOT_A_KIT("the remotes on the page were changed"))
     async with dashboard(link, screen="setup") as pilot:
         await read_kit(pilot)
-        assert "were changed" in text_of(pilot) and "Read the kit" in text_of(pilot)
+        assert "were changed" in text_of(pilot) and "Read the recovery kit" in text_of(pilot)
 
 
 @driven
@@ -122,4 +122,4 @@ async def test_a_machine_that_wrote_lately_is_typed_before_its_agent_is_taken_ov
         await fill(pilot, "phrase", "laptop")
         await press(pilot, "enter")
         await until(pilot, lambda: asked(link, *RUN_IT, "--take-over", "laptop"))
-        await until(pilot, lambda: "is restored to" in text_of(pilot))
+        await until(pilot, lambda: "was restored to" in text_of(pilot))

@@ -112,7 +112,7 @@ async def _protect(stick: Path) -> None:
         await settled(pilot)
         await choose(pilot, "protect")
         await press(pilot, "enter")
-        assert "is stored in a file" in " ".join(text_of(pilot).split())
+        assert ". It is stored in: a file" in " ".join(text_of(pilot).split())
         await press(pilot, "ctrl+n", "w")
         words = re.findall(r"\d+\. ([a-z]+)", text_of(pilot))
         assert words == Context.open().keys().user_key().words()
@@ -125,7 +125,7 @@ async def _protect(stick: Path) -> None:
         await press(pilot, "ctrl+n")
         assert "their times and their sizes can be read" in " ".join(text_of(pilot).split())
         await press(pilot, "ctrl+n", "ctrl+n")
-        assert "You are protected." in text_of(pilot)
+        assert "Your agents are protected." in text_of(pilot)
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, DashboardScreen)
 
@@ -150,7 +150,7 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
         await press(pilot, "enter")
         assert ".openclaw/workspace" in pilot.app.screen.query_one("#folder", Input).value
         await press(pilot, "ctrl+n")
-        assert "will be restored to" in text_of(pilot)
+        assert ", will be restored to" in text_of(pilot)
         await pilot.press("enter")
         await _take_over(pilot)
         await settled(pilot)

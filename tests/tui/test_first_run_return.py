@@ -155,7 +155,7 @@ async def test_without_the_key_there_is_no_next_step() -> None:
     async with _run(machine(knows_stick(), NO_KEY)) as pilot:
         await go_to(pilot, "return", 2)
         await press(pilot, "ctrl+l")
-        assert "this step is required" in _told(pilot) and "24 words" in text_of(pilot)
+        assert "this step cannot be skipped" in _told(pilot) and "24 words" in text_of(pilot)
 
 
 # The agent --------------------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
         assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is restored" not in text_of(pilot)
-        await _press_until(pilot, "enter", "Take over the agent?")
+        await _press_until(pilot, "enter", "Make this machine the writer of the agent?")
         await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
         await settled(pilot)
         assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "Juniper is restored" in text_of(pilot)
@@ -323,7 +323,7 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
         await settled(pilot)
         assert "the step is running; press esc to stop it" in _told(
             pilot
-        ) and "Stopped. Nothing was left half done." in _told(pilot)
+        ) and "The command was stopped. No change was left unfinished." in _told(pilot)
         assert "is restored" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
         assert _said_to(link).count(REST) == 1
 

@@ -97,7 +97,7 @@ async def test_words_that_stand_nowhere_are_said_to() -> None:
         await press(pilot, "tab")
         for key in ("r",):
             await press(pilot, key)
-            assert "there is no match yet" in notes(pilot)[-1]
+            assert "no match is selected" in notes(pilot)[-1]
 
 
 async def test_more_than_is_shown_is_said() -> None:

@@ -72,7 +72,7 @@ async def test_it_says_which_key_where_it_lies_and_since_when_the_words_are_prov
     async with dashboard(keyed(), size=size, screen="keys") as pilot:
         shown = text_of(pilot)
         assert "● ok  your key e991f71bb1b98d908332f644efb1baf3" in shown
-        assert "a file in the home, protected only by its file mode" in shown
+        assert "a file in the Lifeboat directory that only its permissions protect" in shown
         assert "proven 18 days ago, on 2026-11-02" in shown
 
 
@@ -85,7 +85,7 @@ async def test_machines_agents_and_former_keys_are_told_apart_by_words() -> None
 
 async def test_words_that_were_never_proven_are_a_warning_with_the_keys_that_help() -> None:
     async with dashboard(keyed(proven_at=None), screen="keys") as pilot:
-        assert "never proven. Press w to show them, p to prove" in text_of(pilot)
+        assert "You have not proved yet that you have the recovery words" in text_of(pilot)
 
 
 async def test_without_a_key_every_act_says_so() -> None:
@@ -94,7 +94,7 @@ async def test_without_a_key_every_act_says_so() -> None:
         assert "There is no key yet" in text_of(pilot)
         for key in "tULwpKo":
             await press(pilot, key)
-            assert notes(pilot)[-1].endswith("there is no key yet")
+            assert notes(pilot)[-1].endswith("you have no key yet")
 
 
 async def test_an_answer_that_failed_is_said_with_what_helps() -> None:
@@ -107,9 +107,9 @@ async def test_an_answer_that_failed_is_said_with_what_helps() -> None:
 async def test_the_detail_follows_the_cursor_and_y_copies_the_command() -> None:
     async with dashboard(keyed(), screen="keys") as pilot:
         await press(pilot, "down")
-        assert "x if it was lost" in text_of(pilot)
+        assert "If the machine was lost, press x" in text_of(pilot)
         await press(pilot, "G")
-        assert "Others may have this key" in text_of(pilot)
+        assert "Other people may have this key" in text_of(pilot)
         await press(pilot, "y")
         assert notes(pilot)[-1].endswith("lifeboat keys status")
 
@@ -209,7 +209,7 @@ async def test_three_words_are_asked_for_and_go_to_standard_input_only() -> None
         await press(pilot, "enter", "enter", "enter")
         lines = "".join(f"{place} {WORDS[place - 1]}\n" for place in places)
         assert asked(link, "keys", "prove") == [(("keys", "prove", "--answers-stdin"), lines)]
-        assert notes(pilot)[-1] == "Proven: these are the words of your key."
+        assert notes(pilot)[-1] == "The words that you typed are correct: you have the words of your key."
 
 
 async def test_after_a_wrong_word_three_others_are_asked_for() -> None:
@@ -242,7 +242,7 @@ async def test_the_recovery_kit_goes_to_the_file_that_was_named() -> None:
         await type_in(pilot, "#answer", "/media/stick/kit.txt")
         await press(pilot, "enter")
         assert asked(link, "keys", "export-kit")[-1][0] == ("keys", "export-kit", "-o", "/media/stick/kit.txt")
-        assert "print it, then delete the file" in notes(pilot)[-1]
+        assert "print it, then delete it" in notes(pilot)[-1]
 
 
 # Locking and testing ------------------------------------------------------------------------------------------------
@@ -280,7 +280,9 @@ async def test_t_says_whether_the_key_can_be_used_and_l_locks_it() -> None:
     link.answers(["keys", "lock"], {**STATUS, "note": "key: locked"})
     async with dashboard(link, screen="keys") as pilot:
         await press(pilot, "t")
-        assert notes(pilot)[-1] == "The key is not usable: it is encrypted with a passphrase; press U to unlock it"
+        assert notes(pilot)[-1] == (
+            "The key is not usable: it is encrypted with a passphrase; press U to unlock the key"
+        )
         await press(pilot, "L")
         assert notes(pilot)[-1] == "key: locked"
 
@@ -319,13 +321,13 @@ async def test_a_lost_machine_is_chosen_by_the_cursor_and_its_name_typed() -> No
     link.answers(["keys", "rotate"], ROTATED)
     async with dashboard(link, screen="keys") as pilot:
         await press(pilot, "x")
-        assert "the machine you are using" in notes(pilot)[-1]
+        assert "this machine cannot be marked as lost" in notes(pilot)[-1]
         await press(pilot, "down", "x")
         await type_in(pilot, "#answer", "/media/stick/words")
         await press(pilot, "enter")
         await confirm(pilot, "laptop")
         assert asked(link, "keys", "rotate")[0][0][:4] == ("keys", "rotate", "--lost", OTHER)
-        assert "The token of laptop for home was revoked" in text_of(pilot)
+        assert "The token of the machine laptop for home was revoked" in text_of(pilot)
 
 
 async def test_a_key_of_another_machine_is_taken_by_its_words_and_both_secrets_go_to_standard_input() -> None:

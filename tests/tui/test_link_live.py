@@ -33,7 +33,7 @@ def workspace(tmp_path: Path) -> Path:
 async def test_without_a_daemon_everything_is_shown_and_the_key_that_starts_it_is_named(workspace: Path) -> None:
     async with live() as pilot:
         await shows(pilot, "The daemon is not running")
-        await shows(pilot, "Press S to start it")
+        await shows(pilot, "Press S to start the daemon")
         await shows(pilot, "ada")
         await shows(pilot, "capture")
 
@@ -71,7 +71,7 @@ async def test_s_starts_the_daemon(workspace: Path) -> None:
     async with live() as pilot:
         app = pilot.app
         assert isinstance(app, LifeboatApp)
-        await shows(pilot, "Press S to start it")
+        await shows(pilot, "Press S to start the daemon")
         await pilot.press("S")
         await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the daemon")
         pid = app.link.connection.pid
@@ -97,7 +97,7 @@ async def test_the_next_dashboard_paints_what_the_last_one_saw(workspace: Path) 
     async with live() as pilot:
         await shows(pilot, "ada")
     async with live() as pilot:
-        assert "last known; waiting" in text_of(pilot) or "ada" in text_of(pilot)
+        assert "old information; waiting" in text_of(pilot) or "ada" in text_of(pilot)
 
 
 async def test_closing_the_dashboard_leaves_no_process_behind(workspace: Path) -> None:

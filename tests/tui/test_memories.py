@@ -94,7 +94,7 @@ async def test_what_an_agent_wrote_does_not_steer_the_terminal() -> None:
 
 async def test_nothing_remembered_says_what_fills_the_list() -> None:
     async with _open(remembering(0)) as pilot:
-        assert "No memories yet" in text_of(pilot)
+        assert "No memories have been captured yet" in text_of(pilot)
         await press(pilot, "f")
         assert "select a memory first" in notes(pilot)[-1]
 
@@ -230,7 +230,7 @@ async def test_what_fits_nothing_says_how_to_go_back() -> None:
     link.answers(["records", "list", agent_id(link), "--status"], page([]))
     async with _open(link) as pilot:
         await press(pilot, "D", "down", "enter")
-        assert "No memory matches. Press esc" in text_of(pilot)
+        assert "No memory matches the filters. Press esc" in text_of(pilot)
 
 
 # Actions ------------------------------------------------------------------------------------------------------------
@@ -244,10 +244,10 @@ async def test_a_forgotten_memory_stays_in_sight_and_is_brought_back_by_the_same
     link.answers(["records", "show", ada, "m1"], shown("m1b", status="deleted", forgotten=True))
     async with _open(link) as pilot:
         await press(pilot, "down", "f")
-        assert notes(pilot)[-1] == "Memory forgotten. Press f to restore it."
+        assert notes(pilot)[-1] == "Memory forgotten. Press f to show it again."
         assert "forgotten" in text_of(pilot).split("What number 1 says")[0].splitlines()[-1]
         await press(pilot, "p")
-        assert "it was forgotten or deleted" in notes(pilot)[-1]
+        assert "this memory was forgotten or deleted" in notes(pilot)[-1]
         link.answers(["records", "show", ada, "m1b"], shown("m1c"))
         await press(pilot, "f")
         assert notes(pilot)[-1] == "Memory restored."
@@ -264,7 +264,7 @@ async def test_p_pins_and_takes_the_pin_away() -> None:
         await press(pilot, "p")
         assert "is not removed without your consent" in notes(pilot)[-1] and "pinned" in text_of(pilot)
         await press(pilot, "p")
-        assert notes(pilot)[-1] == "No change was needed."
+        assert notes(pilot)[-1] == "The memory was already in this state, so nothing changed."
 
 
 async def test_a_change_that_fails_is_said_and_changes_nothing_in_sight() -> None:
@@ -295,7 +295,7 @@ async def test_o_says_when_no_sequence_is_known() -> None:
     link = remembering()
     link.answers(["records", "show"], shown(first_sequence=None, last_sequence=None))
     async with _open(link) as pilot:
-        assert "in no stored sequence" in text_of(pilot)
+        assert "not in any stored sequence" in text_of(pilot)
         await press(pilot, "o")
         assert "no longer stored" in notes(pilot)[-1]
 
@@ -368,7 +368,7 @@ async def test_enter_on_a_link_goes_to_its_target_and_esc_comes_back() -> None:
 async def test_enter_on_an_earlier_text_opens_the_timeline_where_it_was_said() -> None:
     async with _open(_chained()) as pilot:
         await _opened(pilot, "down", "enter")
-        assert "that version was purged" in notes(pilot)[-1]
+        assert "this version was destroyed by a purge" in notes(pilot)[-1]
         await press(pilot, "up", "enter")
         assert isinstance(pilot.app.screen, TimelineScreen)
         assert pilot.app.screen.chosen is not None and pilot.app.screen.chosen.sequence == 30

@@ -80,7 +80,9 @@ async def test_the_words_of_a_locked_key_are_seen_proven_and_replaced(
         await until(pilot, lambda: isinstance(pilot.app.screen, ProveWordsDialog))
         places = pilot.app.screen.places  # type: ignore[attr-defined]
         await answer(pilot, ProveWordsDialog, **{f"word-{place}": words[place - 1] for place in places})
-        await until(pilot, lambda: "Proven: these are the words of your key." in notes(pilot))
+        await until(
+            pilot, lambda: "The words that you typed are correct: you have the words of your key." in notes(pilot)
+        )
         await pilot.press("o")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceDialog))
         await pilot.press("enter")
@@ -124,7 +126,7 @@ async def test_a_setting_is_tried_out_kept_and_taken_back(isolated_home: Path) -
         assert isinstance(screen, SettingsScreen) and screen.table.select("retention.daily")
         await pilot.press("e")
         await answer(pilot, TextDialog, answer="soon")
-        await until(pilot, lambda: "Not valid" in text_of(pilot))
+        await until(pilot, lambda: "The value is not valid" in text_of(pilot))
         await answer(pilot, TextDialog, answer="60d")
         await until(pilot, lambda: "60d" in text_of(pilot))
         assert Context.open().config().get("retention.daily", None).written == "60d"

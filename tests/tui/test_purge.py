@@ -51,7 +51,7 @@ def screen(pilot: Pilot[None]) -> PurgeWizard:
 async def test_the_first_thing_said_is_that_a_leaked_key_is_to_be_revoked() -> None:
     async with run() as pilot:
         said = text_of(pilot)
-        assert "revoke it at its issuer first" in said and "1 Search" in said
+        assert "revoke it first at the service that issued it" in said and "1 Search" in said
         assert isinstance(pilot.app.focused, Input), "one can type at once"
 
 
@@ -59,7 +59,7 @@ async def test_without_a_text_nothing_is_looked_for() -> None:
     made = link()
     async with run(made) as pilot:
         await press(pilot, "enter")
-        assert "type the text to purge first" in notes(pilot)[-1] and asked(made, *LOOK) == []
+        assert "first type the text to purge" in notes(pilot)[-1] and asked(made, *LOOK) == []
 
 
 async def test_the_text_goes_by_standard_input_and_leaves_its_field() -> None:
@@ -131,12 +131,12 @@ async def test_the_preview_says_what_goes_where_and_what_is_not_reached(size: tu
         assert "MEMORY.md" in said and "····Xq" in said
         remarks = str(screen(pilot).query_one("#remarks-text").render())
         for part in (
-            "office: after 24 hours, or immediately with its second token",
+            "Remote office: purged after 24 hours, or immediately with the endpoint's second token",
             "Not reached: laptop-2: it is off",
             "bookkeeper (2 places)",
             "photo.bin: it would be unreadable without the text",
-            "Press w to cut it there too",
-            "Not reached: exported files",
+            "Press w to remove it there too",
+            "A purge cannot reach exported files",
         ):
             assert part in remarks, part
 
@@ -154,7 +154,7 @@ async def test_w_has_the_live_files_cut_too_and_looks_again() -> None:
         await preview(pilot)
         await press(pilot, "w")
         assert asked(made, *LOOK)[-1] == ((*LOOK, "--text-stdin", "--workspace"), f"{CANARY}\n")
-        assert "Live files are edited too: MEMORY.md (1 place)" in text_of(pilot)
+        assert "The text is also removed from these files in the workspace: MEMORY.md (1 place)" in text_of(pilot)
 
 
 async def test_of_a_text_that_can_be_guessed_the_preview_says_what_comes_back_and_p_keeps_a_print() -> None:
@@ -162,10 +162,10 @@ async def test_of_a_text_that_can_be_guessed_the_preview_says_what_comes_back_an
     made.answers(LOOK, plan(guessable=True))
     async with run(made, size=(200, 50)) as pilot:
         await preview(pilot)
-        assert "comes back when a file that contains it changes" in text_of(pilot)
+        assert "captured again when a file that contains it changes" in text_of(pilot)
         await press(pilot, "p")
         assert asked(made, *LOOK)[-1][0] == (*LOOK, "--text-stdin", "--keep-print")
-        assert "A fingerprint of the guessable text is kept" in text_of(pilot)
+        assert "A fingerprint (hash) of the text will be kept" in text_of(pilot)
         await press(pilot, "ctrl+n")
         await fill(pilot, "phrase", "purge 4")
         await press(pilot, "enter")
@@ -186,7 +186,7 @@ async def test_of_a_text_that_cannot_be_guessed_there_is_no_print_to_choose() ->
     async with run(made) as pilot:
         await preview(pilot)
         await press(pilot, "p")
-        assert "the text cannot be guessed" in notes(pilot)[-1] and len(asked(made, *LOOK)) == 1
+        assert "the text is too long to be guessed" in notes(pilot)[-1] and len(asked(made, *LOOK)) == 1
 
 
 async def test_where_nothing_is_found_nothing_can_be_destroyed() -> None:
@@ -205,7 +205,7 @@ async def test_what_lies_in_live_files_alone_can_be_purged_for_it_is_captured_fi
     made.answers(LOOK, plan(versions=0, records=0, files={}, hits=[], beside=live, live=[]))
     async with run(made) as pilot:
         await preview(pilot)
-        assert "not captured yet; the purge captures them first" in " ".join(text_of(pilot).split())
+        assert "not captured yet. The purge captures these files first" in " ".join(text_of(pilot).split())
         await press(pilot, "ctrl+n")
         assert "Type  purge 0" in text_of(pilot)
 
@@ -306,7 +306,7 @@ async def test_the_proof_says_how_it_stands_everywhere(size: tuple[int, int]) ->
             "desk: done; 4 objects destroyed, 0 left, signed",
             "office: waits until 2026-11-21 15:00",
             "Not reached: laptop-2",
-            "The receipt is valid: all signatures and chain positions were checked.",
+            "The receipt is valid: all signatures and positions in the logs of the vaults are correct.",
             "1 undo folder emptied",
         ):
             assert part in said, part
@@ -326,7 +326,7 @@ async def test_what_still_holds_it_afterwards_is_an_error() -> None:
     made.answers(PURGE, done(searched={"bodies": 60, "hits": 2}), status=1)
     async with run(made) as pilot:
         await destroy(pilot)
-        assert "still finds it in 2 places. Purge again." in text_of(pilot)
+        assert "still finds the text in 2 places. Start the purge again." in text_of(pilot)
 
 
 async def test_a_second_token_is_used_after_the_purge_by_standard_input_and_not_kept() -> None:
@@ -354,7 +354,7 @@ async def test_t_confirms_it_where_it_waits() -> None:
         assert asked(made, "receipts", "confirm")[0][1] == f"{TOKEN}\n"
         assert "office: done" in text_of(pilot)
         await press(pilot, "t")
-        assert "no remote is waiting" in notes(pilot)[-1]
+        assert "no remote waits for a token" in notes(pilot)[-1]
 
 
 async def test_e_exports_the_receipt_and_y_copies_what_shows_it() -> None:
@@ -414,16 +414,16 @@ async def test_where_no_file_is_left_out_i_says_so() -> None:
     async with run(made) as pilot:
         await destroy(pilot)
         await press(pilot, "i")
-        assert notes(pilot)[-1] == "No file is left out of captures because of a purge."
+        assert notes(pilot)[-1] == "No purge excludes a file from captures."
 
 
 async def test_the_demonstration_offers_a_print_and_answers_for_files_that_were_left_out() -> None:
     made = recorded(is_demo=True)
     async with run(made) as pilot:
         await preview(pilot)
-        assert "No fingerprint is kept" in text_of(pilot)
+        assert "so Lifeboat keeps none" in text_of(pilot)
         await press(pilot, "p")
-        assert "A fingerprint of the guessable text is kept" in text_of(pilot)
+        assert "A fingerprint (hash) of the text will be kept" in text_of(pilot)
     assert (await made.run("purge", ADA, "--let-in", "--dry-run")).document["let_in"] == []
     assert (await made.run("purge", ADA, "--let-in")).document["let_in"] == []
 
@@ -455,9 +455,9 @@ async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_
         made.answers(("receipts", "show", RECEIPT), receipt)
         await press(pilot, "c")
         said = text_of(pilot)
-        assert "The next command or the daemon finishes what had begun" in said
-        assert "is now finished on this machine" in said
-        assert "office: not reached yet; purged at the next contact" in said
+        assert "the next command or the daemon completes the purge" in said
+        assert "is now complete on this machine" in said
+        assert "Remote office: not reached yet; will be purged at the next contact" in said
 
 
 async def test_a_purge_that_was_stopped_before_it_began_says_so() -> None:

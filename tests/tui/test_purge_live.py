@@ -100,7 +100,7 @@ async def test_a_whole_purge_by_keys_leaves_nothing_of_it_anywhere(stick: Path, 
         async with live(screen="purge", agent="ada") as pilot:
             await look(pilot)
             await pilot.press("w")
-            await shows(pilot, "Live files are edited too")
+            await shows(pilot, "The text is also removed from these files")
             await say_the_words(pilot)
             said = await ends(pilot)
             assert "Purged:" in said and "0 matches" in said and "stick: done" in said and "receipt is valid" in said
@@ -141,7 +141,7 @@ async def test_commands_that_are_killed_in_the_purge_are_told_of_honestly(stick:
         await until(pilot, lambda: wizard(pilot).is_at_work or wizard(pilot)._receipt, "the beginning")
         os.kill(server.pid, signal.SIGKILL)
         said = await ends(pilot)
-        told = [each for each in ("Purged:", "now finished on this machine", "may still be running") if each in said]
+        told = [each for each in ("Purged:", "now complete on this machine", "may still be running") if each in said]
         assert len(told) == 1, said
         gone = bool(run("receipts", "list")["receipts"])
         assert gone or told == ["may still be running"]
@@ -180,9 +180,9 @@ async def test_at_an_endpoint_it_happens_at_once_with_the_second_token(
         monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "machine/home"))
         async with live(screen="purge", agent="ada") as pilot:
             await look(pilot)
-            await shows(pilot, "boat: after 24 hours, or immediately with its second token")
+            await shows(pilot, "Remote boat: purged after 24 hours, or immediately with the endpoint's second token")
             await pilot.press("ctrl+n")
-            await shows(pilot, "Second token of boat")
+            await shows(pilot, "The endpoint boat")
             await fill(pilot, "token-0", token)
             await fill(pilot, "phrase", f"purge {wizard(pilot)._plan.versions}")  # type: ignore[union-attr]
             wizard(pilot).query_one("#go", Button).focus()

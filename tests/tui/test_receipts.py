@@ -51,7 +51,7 @@ async def test_where_nothing_was_purged_it_is_said_how_to() -> None:
     made = recorded()
     made.answers(("receipts", "list"), {"receipts": [], "damaged": []})
     async with run(made) as pilot:
-        assert "No purge yet." in text_of(pilot)
+        assert "No purge has run yet." in text_of(pilot)
         await press(pilot, "e")
         assert "select a receipt first" in notes(pilot)[-1]
 
@@ -81,7 +81,7 @@ async def test_a_receipt_that_does_not_hold_says_what_is_wrong() -> None:
     async with run(made) as pilot:
         await press(pilot, "down")
         assert "office: another endpoint signed it" in detail(pilot)
-        assert "The receipt is not valid." in detail(pilot)
+        assert "The receipt is not valid: a check failed." in detail(pilot)
 
 
 async def test_a_receipt_that_is_gone_meanwhile_is_an_error_and_no_traceback() -> None:
@@ -123,7 +123,10 @@ async def test_v_checks_a_file_whoever_made_it() -> None:
         await fill(pilot, "answer", "/srv/ada/receipt.json")
         await press(pilot, "enter")
         assert asked(made, "receipts", "verify")[0][0][-1] == "/srv/ada/receipt.json"
-        assert "its signature is of another text" in detail(pilot) and "The receipt is not valid." in notes(pilot)[-1]
+        assert (
+            "its signature is of another text" in detail(pilot)
+            and "The receipt is not valid: a check failed." in notes(pilot)[-1]
+        )
 
 
 async def test_a_dashboard_that_only_looks_exports_and_confirms_nothing() -> None:

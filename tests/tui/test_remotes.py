@@ -153,12 +153,12 @@ async def test_many_events_in_a_row_are_few_questions_of_which_none_is_cut_off()
 
 async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
     async with dashboard(copies(HOME, STICK, receipts=WAITS), screen="remotes") as pilot:
-        assert "a purge of ada is waiting here, until 2026-11-21 (press p)" in text_of(pilot)
+        assert "a purge of ada is waiting on this remote, until 2026-11-21 (press p)" in text_of(pilot)
         opened = stand_in(monkeypatch, "purge.receipts_screen", "ReceiptsScreen")
         await press(pilot, "p")
         assert opened == [((), {})]
         await press(pilot, "escape", "down", "p")
-        assert notes(pilot)[-1] == "Purges: no purge is waiting there"
+        assert notes(pilot)[-1] == "Purges: no purge is waiting on this remote"
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, kind: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -202,10 +202,12 @@ async def test_before_it_is_added_it_is_said_who_answers_and_who_can_read_what()
         look = ("remote", "add", "home", "https://boat.example.com", "--token-stdin", "--dry-run")
         assert asked(link, "remote", "add") == [(look, f"{SECRET}\n")]
         shown = text_of(pilot)
-        assert READABLE in shown and "It expires on 2027-01-01" in shown and "more than needed" in shown
+        assert (
+            READABLE in shown and "The token expires on 2027-01-01" in shown and "more than this machine needs" in shown
+        )
         await press(pilot, "enter")
         assert asked(link, "remote", "add")[1] == (look[:-1], f"{SECRET}\n")
-        assert "Push everything there now?" in text_of(pilot)
+        assert "Push all agents to the new remote now?" in text_of(pilot)
 
 
 async def test_a_join_line_goes_to_the_field_that_is_not_shown_and_to_standard_input() -> None:
@@ -294,7 +296,7 @@ async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> Non
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "t")
         shown = text_of(pilot)
-        assert "home: 1 of 2 checks failed" in shown and "2 test agents stay at the remote" in shown
+        assert "home: 1 of 2 checks failed" in shown and "2 test agents remain on the remote" in shown
         assert shown.index("failed: it keeps") < shown.index("it gives back")
         assert isinstance(pilot.app.screen, OutcomeScreen)
         await press(pilot, "enter")
@@ -310,7 +312,7 @@ async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, CommandProgressScreen))
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, RemotesScreen)
-        assert notes(pilot)[-1] == "The task was cancelled: stopped by you"
+        assert notes(pilot)[-1] == "The task was cancelled: you stopped this command"
 
 
 async def test_a_token_is_not_shown_and_is_said_to_count() -> None:
@@ -329,7 +331,7 @@ async def test_a_token_is_not_shown_and_is_said_to_count() -> None:
 async def test_a_folder_has_no_token() -> None:
     async with dashboard(copies(STICK), screen="remotes") as pilot:
         await press(pilot, "T")
-        assert notes(pilot)[-1] == "New token: a folder has no token"
+        assert notes(pilot)[-1] == "New token: this remote is a folder, which needs no token"
 
 
 @pytest.mark.parametrize(("keys", "more"), [(("enter",), ()), (("down", "enter"), ("--keep-token",))])
@@ -338,7 +340,7 @@ async def test_one_is_removed_when_its_name_was_typed(keys: tuple[str, ...], mor
     link.answers(["remote", "remove"], {"name": "home", "removed": True, "token_revoked": not more})
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "x", *keys)
-        assert "It is the last remote" in text_of(pilot)
+        assert "This is the last remote" in text_of(pilot)
         assert pilot.app.focused is pilot.app.screen.query_one("#cancel", Button)
         await confirm(pilot, "hom")
         assert not asked(link, "remote", "remove")
@@ -353,7 +355,7 @@ async def test_s_brings_everything_there_and_says_what_is_left() -> None:
     link.answers(["sync"], {"agents": agents})
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "s")
-        assert notes(pilot)[-1] == "2 agents synced; 1 not everywhere yet"
+        assert notes(pilot)[-1] == "2 agents synced; 1 not yet on all remotes"
 
 
 @pytest.mark.parametrize("key", ["t", "s", "T", "x"])
@@ -432,7 +434,7 @@ async def test_an_agent_is_adopted_after_its_changes_were_seen_and_the_machine_t
         await confirm(pilot, "desktop")
         words = ("agents", "adopt", "a1", "--from", "home", "--take-over", "desktop", "--yes")
         assert asked(link, "agents", "adopt")[-1] == (words, "")
-        assert "stick is not updated yet: it is away" in text_of(pilot)
+        assert "The remote stick does not have the new sequence yet: it is away" in text_of(pilot)
 
 
 async def test_adopting_that_was_not_confirmed_does_nothing() -> None:
@@ -446,7 +448,7 @@ async def test_adopting_that_was_not_confirmed_does_nothing() -> None:
 async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:
     async with dashboard(away(), screen="remotes") as pilot:
         await press(pilot, "enter", "down", "A")
-        assert notes(pilot)[-1] == "Adopt: it is not on this machine; press r to restore it"
+        assert notes(pilot)[-1] == "Adopt: this agent is not on this machine; press r to restore it"
         await press(pilot, "down", "r")
         assert notes(pilot)[-1] == "Restore: the remote has no sequence there yet"
 

@@ -89,7 +89,7 @@ async def test_an_agent_that_was_never_captured_is_told_what_to_do() -> None:
     link = machine()
     link.answers(("timeline", ADA), {"entries": []})
     async with wizard(link) as pilot:
-        assert "No sequence of this agent is on this machine" in text_of(pilot)
+        assert "This machine has no captured state of this agent" in text_of(pilot)
 
 
 async def test_a_timeline_that_fails_is_said() -> None:
@@ -131,7 +131,7 @@ async def test_another_folder_can_be_adopted_and_in_place_cannot() -> None:
     async with wizard(link) as pilot:
         await _to_what(pilot, "adopt")
         await press(pilot, "enter")
-        assert any("needs another folder" in note for note in notes(pilot))
+        assert any("possible only for a restore into another folder" in note for note in notes(pilot))
         screen(pilot).what.table.select("to")
         await press(pilot, "enter", "down", "enter")
         await say(pilot, "/srv/copy")
@@ -228,7 +228,7 @@ async def test_the_preview_says_whether_credentials_go_back_without_a_decision()
     token = {"label": "openclaw.json: apiKey", "outcome": "injected"}
     link.answers(DRY, PLAN | {"with_credentials": True, "credentials": [token]})
     async with wizard(link, at="12") as pilot:
-        assert "1 put back (press i to leave them out)" in " ".join(text_of(pilot).split())
+        assert "1 will be restored (press i to restore none)" in " ".join(text_of(pilot).split())
         await press(pilot, "i")
         assert commands(link, *DRY)[-1][3:] == ("--at", "12", "--without-credentials")
 
@@ -238,7 +238,7 @@ async def test_a_plan_without_credentials_offers_no_key_to_leave_them_out() -> N
     link.answers(DRY, PLAN | {"with_credentials": True})
     async with wizard(link, at="12") as pilot:
         shown = " ".join(text_of(pilot).split())
-        assert "Credentials none to put back" in shown and "leave them out" not in shown
+        assert "Credentials none stored" in shown and "leave them out" not in shown
 
 
 async def test_warnings_missing_things_and_hazards_are_said_before() -> None:
@@ -288,7 +288,7 @@ async def test_a_locked_key_is_unlocked_here_and_its_passphrase_is_nowhere_to_be
     link.fails((*DRY, "--at", "12", "--with-credentials"), KeyLocked("it is encrypted with a passphrase"))
     async with wizard(link, at="12") as pilot:
         await press(pilot, "i")
-        assert "Press U to unlock it" in text_of(pilot)
+        assert "Press U to unlock your key" in text_of(pilot)
         await press(pilot, "U")
         link.answers((*DRY, "--at", "12", "--with-credentials"), PLAN)
         await say(pilot, "canary of the passphrase")
@@ -304,9 +304,9 @@ async def test_what_nobody_signed_is_accepted_by_a_typed_word_only() -> None:
     link = machine()
     link.answers(DRY, UNSIGNED)
     async with wizard(link, at="12") as pilot:
-        assert "may be executed: hooks/start.sh" in text_of(pilot)
+        assert "could be executed on this machine: hooks/start.sh" in text_of(pilot)
         await press(pilot, "R")
-        assert "may be executed: hooks/start.sh" in text_of(pilot)
+        assert "could be executed on this machine: hooks/start.sh" in text_of(pilot)
         assert pilot.app.screen.query_one("#yes", Button).disabled
         assert pilot.app.focused is pilot.app.screen.query_one("#cancel")
         await press(pilot, "escape")
@@ -327,7 +327,7 @@ async def test_what_another_signed_has_no_preview_until_it_is_accepted() -> None
         await say(pilot, "restore unsigned")
         assert "OVERWRITE" in text_of(pilot)
         await press(pilot, "R")
-        assert "may be executed: hooks/start.sh" in text_of(pilot)
+        assert "could be executed on this machine: hooks/start.sh" in text_of(pilot)
         assert commands(link, *RUN_IT) == []
         await say(pilot, "restore unsigned")
         await until(pilot, lambda: commands(link, *RUN_IT))
@@ -343,7 +343,7 @@ async def test_a_state_that_changed_after_it_was_accepted_is_asked_for_again() -
         )
         await say(pilot, "restore unsigned")
         await press(pilot, "R")
-        assert "may be executed: x.sh" in text_of(pilot)
+        assert "could be executed on this machine: x.sh" in text_of(pilot)
         assert commands(link, *RUN_IT) == []
 
 
@@ -371,7 +371,7 @@ async def test_a_restore_tells_what_was_done_and_what_is_left_to_do() -> None:
 async def test_the_receipt_says_what_became_of_each_thing() -> None:
     async with wizard(machine(), at="12") as pilot:
         await press(pilot, "e")
-        assert any("only in the step Run" in note for note in notes(pilot))
+        assert any("available only in the step Run" in note for note in notes(pilot))
         await press(pilot, "R", "e")
         said = text_of(pilot)
         assert "20 accepted, 2 omitted" in said and "omitted, vector (2): it is made again" in said
@@ -402,7 +402,7 @@ async def test_files_that_changed_since_are_moved_aside_only_when_asked() -> Non
     link.answers((*UNDO, "--force"), UNDONE)
     async with wizard(link, at="12") as pilot:
         await press(pilot, "R", "u", "right", "enter")
-        await until(pilot, lambda: "Undo it anyway?" in text_of(pilot))
+        await until(pilot, lambda: "Undo the restore anyway?" in text_of(pilot))
         await press(pilot, "right", "enter")
         await until(pilot, lambda: "was undone" in text_of(pilot))
 
@@ -413,7 +413,7 @@ async def test_files_that_changed_since_are_moved_aside_only_when_asked() -> Non
         (RestoreError.TARGET_CHANGED("MEMORY.md is another file now"), "the current state"),
         (Busy("lifeboat sync (pid 77) works on ada"), "Press R to try again"),
         (RestoreError.RUNTIME_RUNNING("the gateway (pid 4121) is at work on it; nothing was changed"), "Stop it"),
-        (DiskFull("no room in /srv"), "Free some space"),
+        (DiskFull("no room in /srv"), "Free some disk space"),
     ],
 )
 async def test_what_keeps_it_from_being_done_goes_back_to_a_fresh_preview(error: LifeboatError, helps: str) -> None:
@@ -437,7 +437,7 @@ async def test_an_agent_that_lives_elsewhere_is_taken_over_by_typing_the_machine
         await press(pilot, "enter", "ctrl+n")
         link.fails(RUN_IT, MovedElsewhere("laptop-2 wrote it an hour ago"))
         await press(pilot, "R")
-        await until(pilot, lambda: "Take over the agent?" in text_of(pilot))
+        await until(pilot, lambda: "Make this machine the writer of the agent?" in text_of(pilot))
         taken = (*RUN_IT, "--from", "stick", "--to", "/srv/copy", "--adopt", "--take-over", "laptop-2")
         link.answers(taken, DONE)
         await say(pilot, "laptop-2")
@@ -476,7 +476,9 @@ async def test_it_says_how_far_it_is_and_nothing_else_is_done_meanwhile() -> Non
         assert any("press c to stop it" in note for note in notes(pilot))
 
 
-@pytest.mark.parametrize(("entries", "said"), [([], "Nothing was changed"), ([LOGGED], "It finished before")])
+@pytest.mark.parametrize(
+    ("entries", "said"), [([], "stopped before it changed anything"), ([LOGGED], "The restore finished before")]
+)
 async def test_c_stops_it_and_says_what_has_become_of_it(entries: list[JsonObject], said: str) -> None:
     link = machine(Waiting)
     async with wizard(link, at="12") as pilot:
@@ -492,7 +494,7 @@ async def test_where_nobody_knows_how_it_ended_that_is_said() -> None:
     link.fails(RUN_IT, CommandLost("the process that runs commands is gone"))
     async with wizard(link, at="12") as pilot:
         await press(pilot, "R")
-        await until(pilot, lambda: "A restore is atomic" in text_of(pilot))
+        await until(pilot, lambda: "completes it or discards it" in text_of(pilot))
         await press(pilot, "escape")
         assert screen(pilot).step == PREVIEW and len(commands(link, *DRY)) == 2
 
@@ -546,7 +548,7 @@ async def test_answers_with_hardly_anything_in_them_are_shown() -> None:
     link = machine()
     link.answers(DRY, {"sequence": 1, "time": "2026-11-20T12:00:00Z", "to": HOME})
     async with wizard(link, at="1") as pilot:
-        assert "Nothing would change" in text_of(pilot)
+        assert "This restore would change nothing" in text_of(pilot)
 
 
 async def test_ten_thousand_files_are_shown_without_delay() -> None:

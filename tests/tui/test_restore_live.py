@@ -115,10 +115,14 @@ async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_say
                 pilot,
                 lambda: any(
                     said in text_of(pilot)
-                    for said in ("Stopped. Nothing was changed", "It finished", "Restored sequence 0 of")
+                    for said in (
+                        "stopped before it changed anything",
+                        "The restore finished before",
+                        "Restored sequence 0 of",
+                    )
                 ),
             )
-            if "Stopped. Nothing was changed" in text_of(pilot):
+            if "stopped before it changed anything" in text_of(pilot):
                 assert written(ada) == before
             else:
                 assert written(ada) == ada.trees[0]
@@ -137,10 +141,11 @@ async def test_a_command_server_that_is_killed_in_the_middle_leaves_all_old_or_a
             await until(
                 pilot,
                 lambda: any(
-                    said in text_of(pilot) for said in ("A restore is atomic", "It finished", "Restored sequence 0 of")
+                    said in text_of(pilot)
+                    for said in ("completes it or discards it", "The restore finished before", "Restored sequence 0 of")
                 ),
             )
             await until(pilot, lambda: written(ada) in (before, ada.trees[0]))
             await pilot.press("escape")
-            await until(pilot, lambda: "Same as" in text_of(pilot) or "lifeboat › restore" not in text_of(pilot))
+            await until(pilot, lambda: "Shell command:" in text_of(pilot) or "lifeboat › restore" not in text_of(pilot))
             assert written(ada) in (before, ada.trees[0])

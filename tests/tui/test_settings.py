@@ -170,7 +170,7 @@ async def test_x_takes_the_default_back_and_says_why_not_where_it_is_that() -> N
         assert changed(link) == [(("config", "set", "cadence", "--default"), "")]
         await to(pilot, "retention.daily")
         await press(pilot, "x")
-        assert notes(pilot)[-1] == "Default: it already has its default" and len(changed(link)) == 1
+        assert notes(pilot)[-1] == "Default: this setting already has its default value" and len(changed(link)) == 1
 
 
 async def test_a_change_that_failed_is_said() -> None:
@@ -195,7 +195,7 @@ async def test_what_counts_from_the_next_start_says_so() -> None:
     async with dashboard(configured(), screen="settings") as pilot:
         await to(pilot, "dashboard.ascii")
         await press(pilot, "e", "down", "enter")
-        assert notes(pilot)[-1].endswith("takes effect at the next start of the dashboard")
+        assert notes(pilot)[-1].endswith("the change takes effect when the dashboard starts again")
 
 
 @pytest.mark.parametrize("key", ["e", "enter", "x"])
@@ -229,7 +229,7 @@ async def test_one_that_is_the_same_for_all_agents_says_so() -> None:
         await press(pilot, "A", "down", "enter")
         await to(pilot, "dashboard.theme")
         await press(pilot, "e")
-        assert "the same for all agents" in notes(pilot)[-1] and changed(link) == []
+        assert "this setting applies to all agents" in notes(pilot)[-1] and changed(link) == []
 
 
 async def test_a_filter_finds_settings_by_their_effect() -> None:

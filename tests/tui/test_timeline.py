@@ -99,10 +99,10 @@ async def test_a_workspace_that_is_as_kept_has_no_line() -> None:
 
 async def test_what_changed_follows_the_cursor() -> None:
     async with _shown() as pilot:
-        assert "the note of 5" in text_of(pilot) and "newest sequence on stick" in text_of(pilot)
+        assert "the note of 5" in text_of(pilot) and "this is the newest sequence on stick" in text_of(pilot)
         await press(pilot, "down")
         said = text_of(pilot)
-        assert "the note of 4" in said and "changed by hand" in said and "the note of 5" not in said
+        assert "the note of 4" in said and "changed by the user" in said and "the note of 5" not in said
 
 
 async def test_a_sequence_that_was_seen_is_not_compared_again() -> None:
@@ -126,7 +126,7 @@ async def test_who_holds_a_key_down_compares_only_where_the_cursor_comes_to_rest
 async def test_the_first_sequence_has_nothing_before_it() -> None:
     async with _shown() as pilot:
         await press(pilot, "end")
-        assert "The oldest stored sequence" in text_of(pilot)
+        assert "This is the oldest stored sequence" in text_of(pilot)
         await press(pilot, "enter")
         assert (
             isinstance(pilot.app.screen, TimelineScreen) and "no earlier sequence to compare with" in notes(pilot)[-1]
@@ -154,7 +154,7 @@ async def test_an_agent_without_history_is_told_what_to_press() -> None:
     async with _shown(link) as pilot:
         assert "Press s to capture it now" in text_of(pilot)
         await press(pilot, "r")
-        assert "there is no sequence yet" in notes(pilot)[-1]
+        assert "the agent has no sequence yet" in notes(pilot)[-1]
 
 
 async def test_what_cannot_be_answered_is_said_and_what_was_shown_stays() -> None:
@@ -290,7 +290,7 @@ async def test_a_history_that_gave_way_is_offered(monkeypatch: pytest.MonkeyPatc
     calls = opened(monkeypatch)
     aside = {"from": "aside", "since": "2026-11-18T10:00:00Z", "until": "2026-12-18T10:00:00Z"}
     async with _shown(history(set_aside=[aside])) as pilot:
-        assert "A replaced history is kept here until 2026-12-18" in text_of(pilot)
+        assert "An earlier history of this agent, which was replaced, is kept until 2026-12-18" in text_of(pilot)
         await press(pilot, "H")
         assert [call["remote"] for call in calls] == ["aside"]
 
@@ -308,7 +308,7 @@ async def test_of_several_that_gave_way_one_is_chosen(monkeypatch: pytest.Monkey
 async def test_without_one_that_gave_way_the_key_says_so() -> None:
     async with _shown() as pilot:
         await press(pilot, "H")
-        assert "this agent has no replaced history" in notes(pilot)[-1]
+        assert "no earlier history of this agent was replaced" in notes(pilot)[-1]
 
 
 async def test_a_sequence_gets_a_name() -> None:
@@ -443,7 +443,7 @@ async def test_work_shows_how_far_it_is_and_x_stops_it() -> None:
         assert "stopped" in notes(pilot)[-1]
         assert not _screen(pilot).query_one(ProgressDisplay).has_class("-shown")
         await press(pilot, "x")
-        assert "nothing is running" in notes(pilot)[-1]
+        assert "no command is running" in notes(pilot)[-1]
 
 
 async def test_nothing_else_is_started_while_something_runs() -> None:

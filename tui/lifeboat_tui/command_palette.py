@@ -33,7 +33,7 @@ class ActionCommands(Provider):
         app = cast("LifeboatApp", screen.app)
         for agent in app.status.agents if app.status is not None else ():
             name = make_plain(agent.name)
-            yield f"Agent: {name}", f"The timeline of {name}", partial(app.go, "timeline", agent.id)
+            yield f"Agent: {name}", f"Timeline of {name}", partial(app.go, "timeline", agent.id)
 
     async def discover(self) -> Hits:
         for title, said, run in self._entries():

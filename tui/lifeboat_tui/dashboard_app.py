@@ -40,17 +40,18 @@ from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.join_line_inputs import RemoteFormInput, has_join_token
 
 MISTAKE = (
-    "Internal error: the dashboard was closed. The daemon keeps running, and your data was not changed.\n"
+    "The dashboard closed because of an internal error. The daemon keeps running, and your data was not changed.\n"
     "To report it: lifeboat doctor --bundle FILE  ({kind} {place})"
 )
 SMALL_MISTAKE = (
-    "Internal error. The dashboard keeps running; ^r reloads this screen. "
-    "To report it: lifeboat doctor --bundle FILE  ({kind} {place})"
+    "An internal error occurred. The dashboard keeps running; press Ctrl-R to reload this screen. To report it: "
+    "lifeboat doctor --bundle FILE  ({kind} {place})"
 )
 
-MISPLACED_WORDS = "Those are recovery words. They do not belong in this field: they were removed and not stored."
+MISPLACED_WORDS = "You pasted recovery words into a field for other text. The words were removed and not stored."
 MISPLACED_JOIN_LINE = (
-    "That is a join line. It contains a token, so it was removed from this field. To add the remote: 7, then a."
+    "You pasted a join line into a field for other text. A join line contains a token, so it was removed. To add "
+    "the remote: press 7, then a."
 )
 
 
@@ -216,7 +217,7 @@ class LifeboatApp(App[None]):
         need = [one for one in agents if does_state_need_user(one.state)]
         if need:
             return (
-                f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} need{'s' * (len(need) == 1)} you",
+                f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} need{'s' * (len(need) == 1)} action",
                 "text-error",
             )
         if self.status.problems:
@@ -228,7 +229,7 @@ class LifeboatApp(App[None]):
         if self.status.safety.level != SafetyLevel.SAFE:
             said = describe_steps_left(len(self.status.safety.gaps)) or "not fully safe"
             return f"{self.glyphs.sign('warning')} {said}", "text-warning"
-        return f"{self.glyphs.sign('ok')} all safe", "text-success"
+        return f"{self.glyphs.sign('ok')} all agents safe", "text-success"
 
     @property
     def connection_is_calm(self) -> bool:
@@ -237,14 +238,14 @@ class LifeboatApp(App[None]):
     def connection_text(self) -> str:
         """Return one line on the connection with the key that helps, or "" while the connection is up."""
         if self.link.is_demo:
-            return "Demo with recorded data: it shows none of your agents and changes nothing."
+            return "This demo shows recorded data. It shows none of your agents and changes nothing."
         found = self.link.connection
         if found.stage is LinkStage.CONNECTING:
             return "Connecting to the daemon..."
         if found.stage is LinkStage.DOWN:
             since = f" since {format_local_time(found.since)}" if found.since else ""
             why = f" ({found.message})" if found.message else ""
-            return f"The daemon is not running{since}{why}. Press S to start it, 3 to see the log."
+            return f"The daemon is not running{since}{why}. Press S to start the daemon, or 3 to see the log."
         return ""
 
     def daemon_text(self) -> str:
@@ -278,7 +279,7 @@ class LifeboatApp(App[None]):
         if act in ("go_timeline", "go_memories") and self.agent is None:
             return "no agent is protected yet"
         if act == "start_daemon" and self.link.connection.stage is LinkStage.UP:
-            return "it is already running"
+            return "the daemon is already running"
         return None
 
     async def action_act(self, name: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from textual.binding import Binding
 
-READ_ONLY = "not with --readonly"
+READ_ONLY = "not possible, because the dashboard runs with --readonly"
 _NAMES = {
     "escape": "esc",
     "enter": "enter",
@@ -49,20 +49,20 @@ class UserAction:
 
 EVERYWHERE = (
     UserAction("help", "question_mark", "help", "Show what this screen is for, and all its keys", footer=True),
-    UserAction("back", "escape", "back", "Clear the filter; without one, go back to the previous screen"),
+    UserAction("back", "escape", "back", "Clear the filter; if no filter is set, go back to the previous screen"),
     UserAction("copy", "y", "copy command", "Copy the command that shows the same in a shell"),
-    UserAction("jump", "ctrl+o", "jump", "Show a letter on each part of the screen; type it to go there"),
-    UserAction("reload", "ctrl+r", "reload", "Read the data of this screen again"),
+    UserAction("jump", "ctrl+o", "jump", "Show a letter on each part of the screen; type a letter to go to its part"),
+    UserAction("reload", "ctrl+r", "reload", "Reload the data of this screen"),
 )
 """Actions of every screen."""
 PLACES = (
     UserAction("go_dashboard", "1", "dashboard", "All agents and their state", tab="agents"),
     UserAction("go_timeline", "2", "timeline", "All captured sequences of the selected agent", tab="timeline"),
-    UserAction("go_activity", "3", "activity", "Log of captures, pushes, restores and purges", tab="log"),
+    UserAction("go_activity", "3", "activity", "Events: captures, pushes, restores and purges", tab="log"),
     UserAction("go_keys", "4", "keys", "Your key and its recovery words", tab="keys"),
     UserAction("go_settings", "5", "settings", "All settings, with their source and effect", tab="config"),
     UserAction("go_memories", "6", "memories", "Memories of the selected agent", tab="memory"),
-    UserAction("go_remotes", "7", "remotes", "Endpoints and folders that your agents are pushed to", tab="remotes"),
+    UserAction("go_remotes", "7", "remotes", "Servers and folders to which your agents are pushed", tab="remotes"),
     UserAction("go_doctor", "8", "doctor", "Check this installation, and show how to fix each finding", tab="doctor"),
     UserAction("start_daemon", "S", "start daemon", "Start the daemon if it is not running", writes=True),
     UserAction("quit", "q", "quit", "Close the dashboard; the daemon keeps running"),

@@ -27,7 +27,7 @@ _OF_THE_USER = (
 )
 """The program makes its home by itself. There is an agent once a user or the program wrote one of these."""
 
-_SESSIONS = "transcripts and state of sessions; with the setting `transcripts`, transcripts are read line by line"
+_SESSIONS = "session data; transcripts are captured line by line if the setting `transcripts` is on"
 
 
 class ClaudeCodeCredentials(ProfileCredentials):

@@ -72,7 +72,7 @@ def learn_secrets(profile: FolderProfile, workspace: Path) -> Iterator[FileSecre
             found = _secrets_in(profile, json.dumps(_without_history(_read(path))).encode())
         except (RuntimeDatabaseError, UnparsableSecrets) as error:
             if path in own:
-                raise RuntimeDatabaseError(f"its secrets are unknown: {error}") from error
+                raise RuntimeDatabaseError(f"the secrets in this file could not be found: {error}") from error
             continue
         yield from (secret for secret in found if len(secret.value) >= _SHORTEST)
 
@@ -166,7 +166,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     except (ValueError, RecursionError) as error:
-        raise RuntimeDatabaseError(f"{path} is not JSON") from error
+        raise RuntimeDatabaseError(f"{path} is not valid JSON") from error
     if not isinstance(values, dict):
-        raise RuntimeDatabaseError(f"{path} is no JSON object")
+        raise RuntimeDatabaseError(f"{path} does not contain a JSON object")
     return values

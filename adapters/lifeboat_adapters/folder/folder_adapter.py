@@ -149,7 +149,7 @@ class FolderAdapter(Adapter):
             refuse_foreign_runtime(workspace, self.profile.name)
             # A restored agent may lack the marks that the runtime makes, and is no less one of it.
             if not (self.recognises(workspace) or self._has_own_file(workspace)):
-                raise NotAWorkspace(f"{workspace} has no files of {self.profile.title}")
+                raise NotAWorkspace(f"{workspace} contains no files of {self.profile.title}")
         return _installation(self.profile, workspace, self._home_of(workspace, user_home))
 
     def recognises(self, workspace: Path) -> int:
@@ -201,7 +201,7 @@ class FolderAdapter(Adapter):
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
         name = _name_of(self.profile, path)
         if name is None:
-            return "it belongs to another runtime"
+            return "the folder belongs to another runtime"
         if name in self.profile.running.pid_files:
             return "process on this machine"
         parts = name.split("/")

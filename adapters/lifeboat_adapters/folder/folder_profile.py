@@ -237,7 +237,7 @@ TABLES: tuple[type[msgspec.Struct], ...] = (
 def parse_profile(text: str, source: str) -> FolderProfile:
     """Return the profile in a TOML text. `source` names it in errors. Raises ProfileInvalid, which says where."""
     if len(text) > LARGEST:
-        raise ProfileInvalid(f"{source}: larger than {LARGEST >> 10} KB")
+        raise ProfileInvalid(f"{source} is larger than the limit of {LARGEST >> 10} KB")
     try:
         profile = msgspec.convert(tomllib.loads(text), FolderProfile, strict=True)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
@@ -269,41 +269,50 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
     """Yield what a profile says that cannot work."""
     for place, name in _relative_names(profile):
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
-            yield f"{place}: {name!r} must be a path below the workspace"
+            yield f"{place}: {name!r} is not allowed, because it is not a relative path below the workspace"
     for number, rule in enumerate(profile.memories, start=1):
-        yield from (f"memories {number}: {problem}" for problem in _problems_of_memories(rule))
+        yield from (f"[[memories]] number {number}: {problem}" for problem in _problems_of_memories(rule))
     marks = profile.marks
     is_recognisable = any((marks.folders, marks.certain, marks.json)) or len(marks.usual) >= 2
     if not (is_recognisable or profile.takes_any_folder):
-        yield "marks: nothing makes a folder recognisable; name folders, certain, json, or two usual names"
+        yield (
+            "[marks] does not describe how to recognise a folder; set folders, certain or json, or at least two "
+            "names in usual"
+        )
     if bool(profile.hook.file) != bool(profile.hook.events):
-        yield "hook: file and events go together"
+        yield "[hook] must set both file and events, or neither"
     if any("*" in glob.split("/")[0] for glob in profile.transcripts.globs):
-        yield "transcripts: a glob begins with the name of a folder"
+        yield "[transcripts] each pattern in globs must begin with the name of a folder, without *"
     if bool(profile.agent.listed_in) != bool(profile.agent.listed_at):
-        yield "agent: listed_in and listed_at go together"
+        yield "[agent] must set both listed_in and listed_at, or neither"
     for named in profile.credentials:
         if named.whole and named.paths:
-            yield f"credentials {named.glob}: whole and paths exclude each other"
+            yield f"[[credentials]] for {named.glob} must not set both whole and paths"
 
 
 def _problems_of_memories(rule: MemoryRule) -> Iterator[str]:
     if (rule.divide is Division.SEPARATOR) != bool(rule.separator):
-        yield 'separator goes with divide = "separator"'
+        yield 'separator must be set if divide = "separator", and only then'
     unknown = {rule.memory_type, *rule.types.values()} - _MEMORY_TYPES
     if unknown:
-        yield f"no memory type: {', '.join(sorted(unknown))} (known: {', '.join(sorted(_MEMORY_TYPES))})"
+        yield f"unknown memory type: {', '.join(sorted(unknown))} (known types: {', '.join(sorted(_MEMORY_TYPES))})"
     if bool(rule.types) != bool(rule.type_field):
-        yield "type_field and types go together"
+        yield "set both type_field and types, or neither"
     name = rule.new
     for mark in PLACEHOLDERS:
         name = name.replace(mark, "0")
     if "{" in name or "}" in name:
-        yield f"new = {rule.new!r}: only {' and '.join(PLACEHOLDERS)} are replaced"
+        yield (
+            f"new = {rule.new!r} contains an unknown placeholder; the known placeholders are "
+            f"{' and '.join(PLACEHOLDERS)}"
+        )
     elif name and not fnmatchcase(name, rule.glob):
-        yield f"new = {rule.new!r} does not match {rule.glob!r}, so its memories would not be read again"
+        yield (
+            f"new = {rule.new!r} does not match {rule.glob!r}, so Lifeboat could not read the memories that it "
+            "writes to this file"
+        )
     if rule.divide is Division.FILE and rule.new and "{id}" not in rule.new:
-        yield 'divide = "file" keeps one memory in a file: new needs {id}'
+        yield 'divide = "file" stores one memory per file, so the file name in new must contain {id}'
 
 
 def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ def find_profile_secrets(profile: FolderProfile, name: str, data: bytes) -> list
         service = whole.service or profile.name
         return [FileSecret(0, len(data), value, service, "custom", name, bound=whole.bound)] if data else []
     if len(data) > LARGEST:
-        raise UnparsableSecrets(f"larger than {LARGEST >> 20} MB")
+        raise UnparsableSecrets(f"the file is larger than the limit of {LARGEST >> 20} MB")
     found = [_secret_at(data, leaf, rule) for leaf in scan_leaves(name, data) if (rule := _rule_for(leaf, rules))]
     labelled = [replace(secret, label=f"{plain}: {secret.label}") for secret in found]
     return secret_finder.add_secret_matches(plain, data, labelled)
@@ -56,7 +56,7 @@ def scan_leaves(name: str, data: bytes) -> list[ParsedLeaf]:
     plain = name.rpartition("/")[2].lower()
     suffix = "env" if plain == ".env" or plain.startswith(".env.") else plain.rpartition(".")[2]
     if suffix not in _SCANS:
-        raise UnparsableSecrets(f"{plain} is no JSON, YAML, TOML or dotenv file")
+        raise UnparsableSecrets(f"{plain} is not a valid JSON, YAML, TOML or dotenv file")
     return _SCANS[suffix](data)
 
 

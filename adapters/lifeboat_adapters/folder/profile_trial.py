@@ -51,14 +51,16 @@ def try_profile(adapter: FolderAdapter, folder: Path, user_home: Path) -> Profil
     tried, problems = [], list(_unused_rules(adapter, names))
     recognised = bool(adapter.recognises(folder))
     if not recognised:
-        problems.insert(0, f"{folder} has no mark of {profile.title}: agents add would need --runtime")
+        problems.insert(
+            0, f"{folder} is not recognised as a workspace of {profile.title}, so `agents add` would need --runtime"
+        )
     for path in names:
         try:
             tried.append(_try_file(adapter, path, _read(adapter, installation, path), problems))
         except OSError as error:
-            problems.append(f"{path}: cannot be read: {refusal_reason(error)}")
+            problems.append(f"{path} cannot be read: {refusal_reason(error)}")
         except UnparsableSecrets as error:
-            problems.append(f"{path}: its credentials cannot be found: {error}")
+            problems.append(f"the credentials in {path} cannot be found: {error}")
     return ProfileTrial(profile.name, recognised, tuple(tried), left_out, tuple(problems))
 
 
@@ -95,11 +97,11 @@ def _try_file(adapter: FolderAdapter, path: str, data: bytes, problems: list[str
     made = secret_cutting.cut_spans(data, spans)
     literals = [data[secret.start : secret.end] for secret in found]
     if secret_cutting.fill_placeholders(made.data, made.cuts, lambda name, _: literals[int(name)]) != data:
-        problems.append(f"{path}: its credentials do not go back where they were")
+        problems.append(f"a restore could not put the credentials back into {path} exactly as they were")
     text = data.decode("utf-8", "replace")
     sections = adapter.split(path, text)
     if sections is not None and "".join(section.content for section in sections) != text:
-        problems.append(f"{path}: its memories are not all of the file")
+        problems.append(f"the memories found in {path} do not cover the whole file")
     memories = [section.text for section in sections or () if section.text.strip()]
     labels = Counter(secret.label for secret in found)
     return TriedFile(path, len(memories), tuple(labels))
@@ -114,4 +116,4 @@ def _unused_rules(adapter: FolderAdapter, paths: list[str]) -> Iterator[str]:
     globs += [("volatile", glob) for glob in profile.volatile]
     for table, glob in globs:
         if not any(fnmatchcase(name, glob) for name in names):
-            yield f"{table}: no file matches {glob!r}"
+            yield f"the rule for {table} matches no file: {glob!r}"

@@ -36,7 +36,7 @@ def read_profile(path: Path) -> tuple[FolderProfile, str]:
     except OSError as error:
         raise ProfileInvalid(f"{path}: {refusal_reason(error)}") from error
     except UnicodeDecodeError:
-        raise ProfileInvalid(f"{path}: not UTF-8") from None
+        raise ProfileInvalid(f"{path} is not UTF-8 text") from None
     return folder_profile.parse_profile(text, str(path)), text
 
 
@@ -45,5 +45,5 @@ def read_user_profile(name: str, path: Path) -> tuple[FolderProfile, str]:
     file."""
     profile, text = read_profile(path)
     if profile.name != name:
-        raise ProfileInvalid(f"{path}: name = {profile.name!r} must be the name of the file, {name!r}")
+        raise ProfileInvalid(f"in {path}, name = {profile.name!r} must be the same as the file name, {name!r}")
     return profile, text

@@ -70,7 +70,7 @@ def _read_list(workspace: Path) -> JsonObject:
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     except (ValueError, RecursionError) as error:
-        raise RuntimeDatabaseError(f"{path} is not JSON") from error
+        raise RuntimeDatabaseError(f"{path} is not valid JSON") from error
     return values if isinstance(values, dict) else {"jobs": values}
 
 

@@ -55,7 +55,7 @@ DERIVATIONS = (
 )
 _SEEDS = frozenset({"46e0d8c937df7b104de97a23c58537292672654194879ca9f76b02075e022555"})
 """SHA-256 digests of the USER.md with which OpenClaw creates a workspace. It holds examples and no memories."""
-_UNSUPPORTED = {**unsupported_fields.OF_MEMORIES, "confidence": "how sure they are"}
+_UNSUPPORTED = {**unsupported_fields.OF_MEMORIES, "confidence": "the confidence of each memory"}
 
 
 class OpenClawCredentials(CredentialSupport):

@@ -90,7 +90,7 @@ class _IncludeReader:
 
     def _included(self, file: Path, at: Place, depth: int) -> Any:
         if depth == DEEPEST or len(self.parts) == MOST:
-            raise ValueError(f"more than {DEEPEST} nested includes, or {MOST} files in total")
+            raise ValueError(f"the configuration includes more than {DEEPEST} nested levels or {MOST} files")
         place = Path(os.path.realpath(file))
         self.parts.append(IncludedFile(place, at))
         return self.resolved(

@@ -350,7 +350,7 @@ def _legacy_jobs(sources: OpenClawSources) -> Iterator[RuntimeRow]:
     except (OSError, ValueError, RecursionError) as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     if not isinstance(jobs, list | None):
-        raise RuntimeDatabaseError(f"{path}: its jobs are not a list")
+        raise RuntimeDatabaseError(f"the jobs in {path} are not a list")
     mine = [job for job in jobs or [] if isinstance(job, dict) and _owns(job, owner)]
     for job in sorted(mine, key=lambda job: str(job.get("id"))):
         values = {

@@ -114,7 +114,7 @@ def locate_openclaw(workspace: Path, environment: Mapping[str, str], user_home: 
     guess could turn into another agent later.
     """
     if not _looks_like_one(workspace):
-        raise NotAWorkspace(f"{workspace} has no SOUL.md, IDENTITY.md or other file of an OpenClaw agent")
+        raise NotAWorkspace(f"{workspace} contains no SOUL.md, IDENTITY.md or other file of an OpenClaw agent")
     unreadable: RuntimeConfigError | None = None
     for state in _candidates(workspace, environment, user_home):
         try:

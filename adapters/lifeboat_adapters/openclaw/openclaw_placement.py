@@ -42,7 +42,7 @@ _OF_THE_RUNTIME = frozenset((
 """Folders of the state directory that cannot hold a part of the configuration."""
 
 _AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
-_RATCHET = "state of a running channel, outdated after its first use"
+_RATCHET = "state of a running channel, which a restore could not use again"
 _LEFT_OUT_OF_LOGINS = (
     ("session-*", _RATCHET),
     ("pre-key-*", _RATCHET),
@@ -53,7 +53,7 @@ _LEFT_OUT_OF_LOGINS = (
     ("tctoken-*", _RATCHET),
     *((f"*.{kind}", _RATCHET) for kind in ("sqlite", "sqlite3", "db", "db3")),
     ("*.bak*", "copy of a login"),
-    ("*.tmp*", "incomplete file of the runtime"),
+    ("*.tmp*", "file that the runtime is still writing"),
     ("*.lock", "lock"),
 )
 
@@ -73,41 +73,44 @@ anything else of an agent."""
 
 _LITTER = ExclusionRules(
     (
-        ("*.memory-reindex-*", "left over from an interrupted re-index"),
-        ("openclaw*.sqlite", "database of the runtime, read row by row"),
+        ("*.memory-reindex-*", "left behind by an interrupted rebuild of the search index"),
+        ("openclaw*.sqlite", "database of the runtime, captured row by row"),
         ("*-lock.sqlite", "lock"),
         (".generation-*.sqlite", "lock"),
-        ("auth-profiles.json*", "credential store of the runtime"),
+        ("auth-profiles.json*", "credential store of the runtime, captured separately, captured separately"),
     )
 )
 
 _LEFT_OUT_PATHS = (
-    (".openclaw/workspace-state.json", "set-up state of this machine"),
-    (".openclaw/.attested", "set-up state of this machine"),
-    (".openclaw/agents", "state of the runtime on this machine"),
-    (".openclaw/state", "state of the runtime on this machine"),
-    (".openclaw/credentials", "state of the runtime on this machine"),
-    (".openclaw/identity", "state of the runtime on this machine"),
-    (".openclaw/devices", "state of the runtime on this machine"),
-    (".openclaw/secrets.json", "credential store of the runtime"),
-    ("memory/*.sqlite", "search index, rebuilt by the runtime"),
+    (".openclaw/workspace-state.json", "set-up data of this machine"),
+    (".openclaw/.attested", "set-up data of this machine"),
+    (".openclaw/agents", "data that the runtime needs only on this machine"),
+    (".openclaw/state", "data that the runtime needs only on this machine"),
+    (".openclaw/credentials", "data that the runtime needs only on this machine"),
+    (".openclaw/identity", "data that the runtime needs only on this machine"),
+    (".openclaw/devices", "data that the runtime needs only on this machine"),
+    (".openclaw/secrets.json", "credential store of the runtime, captured separately, captured separately"),
+    ("memory/*.sqlite", "search index, which the runtime rebuilds"),
 )
 
 _REASONS = (
-    ("state", "databases of the runtime, read row by row"),
-    ("agents", "databases and files of the runtime; sessions are captured with the setting `transcripts`"),
-    ("workspace*", "an agent's workspace, captured with its agent"),
-    ("identity", "identifies this machine to others"),
-    ("devices", "identifies this machine to others"),
+    ("state", "databases of the runtime, captured row by row"),
+    ("agents", "data of the runtime; sessions are captured if the setting `transcripts` is on"),
+    ("workspace*", "workspace of another agent, captured with that agent"),
+    ("identity", "identity of this machine, which must not be copied"),
+    ("devices", "identity of this machine, which must not be copied"),
     ("matrix", _RATCHET),
-    ("*.bak*", "backup of the configuration made by the runtime"),
-    ("backups", "backups made by the runtime"),
-    ("hooks", "Lifeboat's hook, installed on each machine: lifeboat agents hook"),
-    ("media", "rebuilt by the runtime"),
-    ("memory", "search index, rebuilt by the runtime"),
+    ("*.bak*", "backup of the configuration, made by the runtime"),
+    ("backups", "backups that the runtime made"),
+    ("hooks", "Lifeboat's hook, which each machine installs itself: lifeboat agents hook"),
+    ("media", "data that the runtime rebuilds"),
+    ("memory", "search index, which the runtime rebuilds"),
     ("logs", "log"),
-    *((name, "rebuilt by the runtime") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
-    *((name, "reinstalled by the runtime") for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")),
+    *((name, "data that the runtime rebuilds") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
+    *(
+        (name, "software that the runtime reinstalls")
+        for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")
+    ),
 )
 """Why a path of the state directory is excluded, by its first part."""
 
@@ -170,7 +173,7 @@ def _exclusion_in_home(home: str, is_folder: bool) -> str | None:
     if is_own_hook or not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
         top = home.partition("/")[0]
         named = (reason for pattern, reason in _REASONS if fnmatchcase(top, pattern))
-        return next(named, "state of the runtime on this machine")
+        return next(named, "data that the runtime needs only on this machine")
     if not is_folder and _AUTH_PROFILES.fullmatch(home):
         return None
     if not is_folder and home.startswith(openclaw_paths.CHANNEL_LOGINS):

@@ -84,7 +84,7 @@ def _of_index(data: bytes) -> list[JsonObject]:
     """Yield the entry of each session by its key. Raises ValueError for a half-written index."""
     index = json.loads(data)
     if not isinstance(index, dict):
-        raise ValueError("it is not a JSON object")
+        raise ValueError("the line is not a JSON object")
     return [{"session_key": key, "entry": entry} for key, entry in sorted(index.items())]
 
 
@@ -102,5 +102,5 @@ def _read(path: Path, grounds: GuardedFolders) -> bytes:
     if path.suffix == _PACKED:
         data = zstd.ZstdDecompressor().decompress(data, max_length=LARGEST + 1)
     if len(data) > LARGEST:
-        raise OSError(f"it is larger than {LARGEST >> 20} MB")
+        raise OSError(f"the file is larger than the limit of {LARGEST >> 20} MB")
     return data

@@ -135,7 +135,11 @@ def find_missing_capabilities(identity: JsonObject, which: Which = shutil.which)
             continue
         needs = str(capability.get("host_requirements") or "")
         code = "unchecked" if absent is None else "absent"
-        reason = "cannot be checked" if absent is None else f"not found: {', '.join(absent)}"
+        reason = (
+            "the requirements name no program that could be checked"
+            if absent is None
+            else f"missing programs: {', '.join(absent)}"
+        )
         found.append({"name": capability.get("name"), "host_requirements": needs, "code": code, "reason": reason})
     return found
 

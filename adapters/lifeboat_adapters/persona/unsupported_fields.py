@@ -15,7 +15,7 @@ from lifeboat_alf.memory import effective_view, memory_records
 from lifeboat_alf.states.agent_state import State
 
 SETTING, PRINCIPAL, CODE = "setting", "principal", "kept_in_archive"
-KEPT = "kept in the archive"
+KEPT = "the data stays in the archive"
 
 OF_MEMORIES: Mapping[str, str] = {
     "tags": "tags",
@@ -49,7 +49,7 @@ def _memory_fields(state: State, fields: Mapping[str, str]) -> Iterator[ItemFate
     for name, called in fields.items():
         if counts[name]:
             many = "1 memory" if counts[name] == 1 else f"{counts[name]} memories"
-            yield _setting(f"memories: {called}", f"the runtime cannot store it ({many}); {KEPT}")
+            yield _setting(f"memories: {called}", f"the runtime cannot store this field ({many}); {KEPT}")
 
 
 def _identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]:
@@ -58,13 +58,15 @@ def _identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]
     has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())
     for name in () if holds_numbers or not has_prose else ("psychology", "linguistics", "aieos_extensions"):
         if structured.get(name):
-            yield _setting(f"identity: {name}", f"the runtime uses the agent's prose instead; {KEPT}")
+            yield _setting(f"identity: {name}", f"the runtime uses the agent's persona text instead; {KEPT}")
     helpers = structured.get("sub_agents")
     known = [each for each in helpers if isinstance(each, dict)] if isinstance(helpers, list) else []
     if any(each.get(name) for each in known for name in _OF_HELPERS):
-        yield _setting("identity: records of sub-agents", f"the runtime keeps only their names and tasks; {KEPT}")
+        yield _setting(
+            "identity: data about sub-agents", f"the runtime stores only the names and tasks of sub-agents; {KEPT}"
+        )
     if next(state.entries(f"{archive_layout.HISTORY}identity/"), None) is not None:
-        yield _setting("identity: earlier versions", f"the runtime keeps only the latest version; {KEPT}")
+        yield _setting("identity: earlier versions", f"the runtime stores only the latest version; {KEPT}")
 
 
 def _principals(state: State) -> Iterator[ItemFate]:

@@ -61,7 +61,7 @@ def decode_payload(data: bytes) -> CredentialPayload:
             raise ValueError("unknown version")
         files = {path: _spelling_from_json(spelling) for path, spelling in document["files"].items()}
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError):
-        raise BadPayload("the sealed data is not a payload of version 1") from None
+        raise BadPayload("the encrypted credential has an unknown form (only version 1 is known)") from None
     return CredentialPayload(document["value"], files)
 
 
@@ -94,14 +94,14 @@ def restore_whole_file(
         spelling = payloads[credential_id].files.get(path)
         if spelling is None or nth >= len(spelling.literals):
             raise SecretsError.WHOLE_FILE_MISMATCH(
-                f"{path}: the credential {credential_id} does not record how it is written there"
+                f"the credential {credential_id} does not contain its form in the file {path}"
             )
         return spelling.literals[nth]
 
     filled = fill_placeholders(data, cuts, literal_of)
     digest = hashlib.sha256(filled).hexdigest()
     if is_whole and any(payload.files[path].sha256 != digest for payload in payloads.values()):
-        raise SecretsError.WHOLE_FILE_MISMATCH(f"{path}: the credentials belong to another version of this file")
+        raise SecretsError.WHOLE_FILE_MISMATCH(f"the credentials of {path} belong to another version of this file")
     return filled
 
 

@@ -60,7 +60,7 @@ def keep_dotenv_lines(data: bytes, is_kept: Callable[[str], bool], *, rest: bool
 def _assignment(data: bytes, at: int, leaves: list[ParsedLeaf]) -> int:
     name = _NAME.match(data, at)
     if name is None:
-        raise_unparsable(data, at, "NAME=value was expected")
+        raise_unparsable(data, at, "a line of the form a line of the form NAME=value was expected")
     assigned = _ASSIGNED.match(data, name.end())
     if assigned is None:
         return _declaration(data, at, name.end())
@@ -77,7 +77,7 @@ def _declaration(data: bytes, at: int, end: int) -> int:
     """Skip `export NAME` without a value. Other words are not understood."""
     rest = _NOTHING.match(data, end)
     if rest is None:
-        raise_unparsable(data, at, "NAME=value was expected")
+        raise_unparsable(data, at, "a line of the form a line of the form NAME=value was expected")
     return _after_line(data, rest.end())
 
 
@@ -90,7 +90,7 @@ def _quoted(data: bytes, start: int) -> tuple[int, str] | None:
             text = _text(found[1])
             return found.end(), _ESCAPE.sub(_meant, text) if quote == b'"' else text
     if quote in _QUOTED and quote not in data[start + 1 : _line_end(data, start)]:
-        raise_unparsable(data, start, "a quote is not closed")
+        raise_unparsable(data, start, "a closing quotation mark is missing")
     return None
 
 

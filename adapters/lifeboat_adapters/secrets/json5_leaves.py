@@ -139,7 +139,7 @@ class _Json5Scanner(LeafScanner):
 
     def _open(self, char: str) -> None:
         if len(self._levels) == MAX_DEPTH:
-            self._fail(f"nested deeper than {MAX_DEPTH}")
+            self._fail(f"the document is nested deeper than {MAX_DEPTH} levels")
         self._levels.append(_Json5Level("}", "", open=self._at) if char == "{" else _Json5Level("]", -1, open=self._at))
         self._at += 1
 
@@ -180,7 +180,7 @@ class _Json5Scanner(LeafScanner):
         found = _STRING_BODY[quote].match(self._text, body)
         end = body if found is None else found.end()
         if self._text[end : end + 1] != quote:
-            self._fail("a string is not closed")
+            self._fail("the closing quotation mark of a string is missing")
         self._at = end + 1
         return self._unescaped(self._text[body:end], body)
 
@@ -201,7 +201,7 @@ class _Json5Scanner(LeafScanner):
             return ""
         if escape in "ux123456789":
             self._at = start
-            self._fail("an unknown escape sequence")
+            self._fail("a string contains an unknown escape sequence")
         return _SIMPLE.get(escape, escape)
 
     def _bare(self) -> Scalar:

@@ -100,7 +100,7 @@ def cut_spans(data: bytes, spans: Sequence[CutSpan]) -> CutFile:
     at = length = 0
     for span in spans:
         if not at <= span.start <= span.end <= len(data):
-            raise ValueError("spans must be sorted, apart and inside the data")
+            raise ValueError("the byte ranges of secrets must be sorted, must not overlap and must lie inside the data")
         if span.start == span.end:
             continue
         mark = span.quote + placeholder_for(span.credential_id) + span.quote
@@ -191,9 +191,9 @@ def find_placeholders(data: bytes, former: bytes, cuts: Iterable[JsonObject]) ->
 def _listed(item: JsonObject, at: int) -> tuple[int, str]:
     start, credential_id = item.get(OFFSET), item.get(CREDENTIAL)
     if not isinstance(start, int) or isinstance(start, bool) or not isinstance(credential_id, str):
-        raise CutMismatch("the list of cuts has the wrong shape")
+        raise CutMismatch("the list of removed secrets is not valid")
     if start < at:
-        raise CutMismatch(f"the list of cuts is not in order at offset {start}")
+        raise CutMismatch(f"the list of removed secrets is not sorted at offset {start}")
     return start, credential_id
 
 
@@ -203,5 +203,5 @@ def _end_of_mark(data: bytes, start: int, credential_id: str) -> int:
         quote = b""
     mark = quote + placeholder_for(credential_id) + quote
     if not data.startswith(mark, start):
-        raise CutMismatch(f"at offset {start} there is no placeholder of the credential {credential_id}")
+        raise CutMismatch(f"the placeholder of the credential {credential_id} is missing at offset {start}")
     return start + len(mark)

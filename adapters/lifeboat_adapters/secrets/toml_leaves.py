@@ -103,7 +103,7 @@ class _TomlScanner(LeafScanner):
         self._at += brackets
         *above, last = self._keys()
         if not self._text.startswith("]" * brackets, self._at):
-            self._fail("the end of a table's name was expected")
+            self._fail("a closing bracket after the name of a table was expected")
         self._at += brackets
         path = self._within(tuple(above))
         if brackets == 2:
@@ -139,7 +139,7 @@ class _TomlScanner(LeafScanner):
             if not self._text.startswith(".", self._at):
                 return keys
             if len(keys) == MAX_DEPTH:
-                self._fail(f"nested deeper than {MAX_DEPTH}")
+                self._fail(f"the document is nested deeper than {MAX_DEPTH} levels")
             self._at += 1
 
     def _key(self) -> str:
@@ -156,7 +156,7 @@ class _TomlScanner(LeafScanner):
         char = self._text[self._at : self._at + 1]
         if char and char in "[{":
             if len(self._levels) == MAX_DEPTH:
-                self._fail(f"nested deeper than {MAX_DEPTH}")
+                self._fail(f"the document is nested deeper than {MAX_DEPTH} levels")
             self._levels.append(_TomlLevel(path, "]" if char == "[" else "}"))
             self._at += 1
             return
@@ -188,7 +188,7 @@ class _TomlScanner(LeafScanner):
     def _quoted(self, patterns: dict[str, re.Pattern[str]], quote: str) -> str:
         found = patterns[quote].match(self._text, self._at)
         if found is None:
-            self._fail("a quote is not closed on its line, or contains a character that must be escaped")
+            self._fail("a closing quotation mark is missing, or a string contains a character that must be escaped")
         spelled = found[1]
         if patterns is _OVER_LINES:
             spelled = (spelled + found[2][3:]).replace("\r\n", "\n")
@@ -206,7 +206,7 @@ class _TomlScanner(LeafScanner):
                 return chr(code)
         elif spelled.isspace() and "\n" in spelled:
             return ""
-        self._fail("an unknown escape sequence")
+        self._fail("a string contains an unknown escape sequence")
 
     def _bare(self) -> Scalar:
         """Read a date, a number, true or false."""

@@ -52,7 +52,7 @@ def scan_yaml(data: bytes) -> list[ParsedLeaf]:
         raise
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # escapes of no character are a ValueError
         # The messages of PyYAML can quote the text.
-        document.fail(_offset_of(getattr(error, "problem_mark", None), reader.last), "it is not valid YAML")
+        document.fail(_offset_of(getattr(error, "problem_mark", None), reader.last), "the file is not valid YAML")
     return reader.leaves
 
 
@@ -79,19 +79,19 @@ class _YamlReader:
         self.last = _offset_of(event.start_mark)
         # The parser in Python takes a collection that is glued to a tag for a part of the tag.
         if "[" in (getattr(event, "tag", None) or ""):
-            self._fail("a tag with brackets is not supported")
+            self._fail("a YAML tag with brackets is not supported")
         if isinstance(event, yaml.CollectionStartEvent):
             path = self._next_path()
             if path is None:
-                self._fail("a collection as a key is not supported")
+                self._fail("a YAML list or mapping as a key is not supported")
             if len(self._levels) == MAX_DEPTH:
-                self._fail(f"nested deeper than {MAX_DEPTH}")
+                self._fail(f"the document is nested deeper than {MAX_DEPTH} levels")
             self._levels.append(_YamlLevel(path, isinstance(event, yaml.SequenceStartEvent)))
         elif isinstance(event, yaml.CollectionEndEvent):
             self._levels.pop()
         elif isinstance(event, yaml.AliasEvent):
             if self._next_path() is None:
-                self._fail("an alias as a key is not supported")
+                self._fail("a YAML alias as a key is not supported")
         elif isinstance(event, yaml.ScalarEvent):
             self._take_scalar(event)
 

@@ -288,7 +288,7 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
     except sqlite3.Error as error:
         if _mark(files, path, log.end) != log:
             return None
-        raise OSError(errno.EIO, f"SQLite cannot read it: {error}", os.fspath(path)) from error
+        raise OSError(errno.EIO, f"SQLite cannot read the database: {error}", os.fspath(path)) from error
     finally:
         _remove_copy(files, copy)
 

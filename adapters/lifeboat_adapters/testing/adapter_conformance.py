@@ -71,7 +71,9 @@ class AdapterConformance(ABC):
             database.with_name(database.name + ending).unlink(missing_ok=True)
 
     def test_the_adapter_fulfils_the_contract(self, tmp_path: Path) -> None:
-        assert find_contract_problem(self.adapter()) == "", "Lifeboat refuses the adapter"
+        assert find_contract_problem(self.adapter()) == "", (
+            "Lifeboat refuses the adapter, because it does not fulfil contract.Adapter"
+        )
 
     def _located(self, made: SampleInstallation) -> Installation:
         return self.adapter().locate(made.workspace, made.environment, made.user_home)
@@ -87,22 +89,26 @@ class AdapterConformance(ABC):
         found = adapter.discover(made.environment, made.user_home)
         here = [each for each in found if each.workspace.resolve() == made.workspace.resolve()]
         installation = self._located(made)
-        assert len(here) == 1, f"discover names the workspace {len(here)} times"
+        assert len(here) == 1, f"discover() must return the workspace once, but returned it {len(here)} times"
         named = (installation.runtime, installation.native_id, installation.state_dir)
-        assert (here[0].runtime, here[0].native_id, here[0].state_dir) == named, "discover and locate differ"
-        assert installation.runtime == adapter.runtime, "locate gives another runtime's installation"
-        assert adapter.recognises(made.workspace) > 0, "recognises does not know what locate knows"
+        assert (here[0].runtime, here[0].native_id, here[0].state_dir) == named, (
+            "discover() and locate() return different installations for the same workspace"
+        )
+        assert installation.runtime == adapter.runtime, "locate() returns an installation of another runtime"
+        assert adapter.recognises(made.workspace) > 0, "recognises() must accept a workspace that locate() accepts"
 
     def test_a_folder_of_something_else_is_no_workspace(self, tmp_path: Path) -> None:
         other = tmp_path / "other"
         other.mkdir()
         (other / "holiday.txt").write_text("Sand.\n")
-        assert not self.adapter().recognises(other), "recognises takes any folder"
+        assert not self.adapter().recognises(other), "recognises() accepts a folder that contains no agent"
         error = _raised(lambda: self.adapter().locate(other, {}, tmp_path / "home"))
-        assert isinstance(error, NotAWorkspace), f"locate of a folder without an agent: {error!r}"
+        assert isinstance(error, NotAWorkspace), (
+            f"locate() must raise NotAWorkspace for a folder without an agent, but gave {error!r}"
+        )
 
     def test_nothing_is_discovered_where_nothing_is(self, tmp_path: Path) -> None:
-        assert self.adapter().discover({}, tmp_path) == [], "discover finds agents in an empty home"
+        assert self.adapter().discover({}, tmp_path) == [], "discover() finds agents in an empty home directory"
 
     # Files ------------------------------------------------------------------------------------------------------
 
@@ -110,12 +116,16 @@ class AdapterConformance(ABC):
         installation = self._located(self.make(tmp_path))
         first, *others = self.adapter().roots(installation)
         runtime = self.adapter().runtime
-        assert (first.prefix, first.folder) == (f"raw/{runtime}/", installation.workspace), "the first root"
-        assert first.only is None, "the workspace is captured whole"
+        assert (first.prefix, first.folder) == (f"raw/{runtime}/", installation.workspace), (
+            "the first root must be the workspace"
+        )
+        assert first.only is None, "the root of the workspace must not limit the captured files (only must be None)"
         for root in others:
-            assert root.prefix == f"raw/{runtime}-home/", f"{root.prefix} is no prefix of {runtime}"
-            assert root.folder == installation.state_dir, f"{root.folder} is not the runtime's own folder"
-            assert root.only is not None, "of the runtime's own folder only what is named is captured"
+            assert root.prefix == f"raw/{runtime}-home/", (
+                f"{root.prefix} is not the path prefix for the state directory of {runtime}"
+            )
+            assert root.folder == installation.state_dir, f"{root.folder} is not the state directory of the runtime"
+            assert root.only is not None, "the root of the state directory must list the files to capture in `only`"
 
     def test_every_path_has_one_place(self, tmp_path: Path) -> None:
         installation, files = self._files(tmp_path)
@@ -125,24 +135,28 @@ class AdapterConformance(ABC):
             for is_folder in (False, True):
                 place = self.adapter().place(path, is_folder=is_folder)
                 why = self.adapter().exclusion(path, is_folder=is_folder)
-                assert isinstance(place, Placement), f"{path} has no place"
-                assert place is self.adapter().place(path, is_folder=is_folder), f"{path} has several places"
-                assert (place is Placement.EXCLUDED) == bool(why), f"{path} is {place}, because of {why!r}"
+                assert isinstance(place, Placement), f"place() must return a Placement for {path}"
+                assert place is self.adapter().place(path, is_folder=is_folder), (
+                    f"place() returns different results for {path}"
+                )
+                assert (place is Placement.EXCLUDED) == bool(why), (
+                    f"exclusion() must give a reason for excluded paths only: {path} is {place}, reason {why!r}"
+                )
 
     def test_the_only_agent_has_its_files_for_itself(self, tmp_path: Path) -> None:
         installation, files = self._files(tmp_path)
         if installation.sharing:
             return
         for path, data in files.items():
-            assert self.adapter().share(installation, path, data) == data, f"a share of {path} is not all of it"
+            assert self.adapter().share(installation, path, data) == data, (
+                f"share() must return the whole file if there is only one agent: {path}"
+            )
 
     def test_what_matters_of_a_file_is_stable(self, tmp_path: Path) -> None:
         _, files = self._files(tmp_path)
         for path, data in files.items():
             first, again = self.adapter().matters(path, data), self.adapter().matters(path, data)
-            assert first == again, (
-                f"the content of {path} that counts as a change differs between two reads of the same bytes"
-            )
+            assert first == again, f"matters() returns different results for the same bytes of {path}"
 
     # Memories in files ------------------------------------------------------------------------------------------
 
@@ -150,11 +164,13 @@ class AdapterConformance(ABC):
         for path, text in self._texts(tmp_path):
             sections = self.adapter().split(path, text)
             if sections is not None:
-                assert "".join(section.content for section in sections) == text, f"splitting {path} loses text"
+                assert "".join(section.content for section in sections) == text, f"split() loses text of {path}"
 
     def test_splitting_is_stable(self, tmp_path: Path) -> None:
         for path, text in self._texts(tmp_path):
-            assert self.adapter().split(path, text) == self.adapter().split(path, text), f"{path} splits by chance"
+            assert self.adapter().split(path, text) == self.adapter().split(path, text), (
+                f"split() returns different results for the same text of {path}"
+            )
 
     def test_joined_memories_split_into_themselves(self, tmp_path: Path) -> None:
         _, files = self._files(tmp_path)
@@ -164,13 +180,15 @@ class AdapterConformance(ABC):
             if memories:
                 again = self.adapter().split(path, self.adapter().join(path, memories)) or []
                 words = [section.text.split() for section in again if section.text.strip()]
-                assert words == [text.split() for _, text in memories], f"joining {path} loses memories"
+                assert words == [text.split() for _, text in memories], f"join() loses memories of {path}"
 
     def test_labels_tell_records_apart(self, tmp_path: Path) -> None:
         ids = [_id(number) for number in range(20)]
         labels = [self.adapter().label(record_id) for record_id in ids]
-        assert len(set(labels)) == len(ids), "two records have one label"
-        assert labels == [self.adapter().label(record_id) for record_id in ids], "a label changes by itself"
+        assert len(set(labels)) == len(ids), "label() returns the same label for two records"
+        assert labels == [self.adapter().label(record_id) for record_id in ids], (
+            "label() returns different labels for the same record"
+        )
 
     def _texts(self, folder: Path) -> Iterator[tuple[str, str]]:
         _, files = self._files(folder)
@@ -184,18 +202,20 @@ class AdapterConformance(ABC):
     def test_derivations_read_only_what_they_say(self, tmp_path: Path) -> None:
         installation, files = self._files(tmp_path)
         for each in self.adapter().derivations():
-            assert each.document in _DOCUMENTS, f"{each.document} is no document that is derived"
+            assert each.document in _DOCUMENTS, f"{each.document} is not a document that an adapter can derive"
             watched = WatchedFiles(files)
             each.derive(watched, None, derivation_context(installation))
             more = {path for path in watched.seen() if not each.reads(path)}
-            assert not more, f"the derivation of {each.document} reads {sorted(more)}, and does not say so"
+            assert not more, (
+                f"the derivation of {each.document} reads {sorted(more)}, but its reads() does not include these files"
+            )
 
     def test_deriving_again_changes_nothing(self, tmp_path: Path) -> None:
         installation, files = self._files(tmp_path)
         for each in self.adapter().derivations():
             first = each.derive(WatchedFiles(files), None, derivation_context(installation))
             again = each.derive(WatchedFiles(files), first, derivation_context(installation))
-            assert again == first, f"the {each.document} changes when it is derived again"
+            assert again == first, f"the document {each.document} changes when it is derived again from the same files"
 
     def test_derivations_keep_fields_they_do_not_know(self, tmp_path: Path) -> None:
         installation, files = self._files(tmp_path)
@@ -205,7 +225,9 @@ class AdapterConformance(ABC):
                 continue
             previous = {**first, _UNKNOWN: {"kept": True}}
             again = each.derive(WatchedFiles(files), previous, derivation_context(installation)) or {}
-            assert again.get(_UNKNOWN) == {"kept": True}, f"the {each.document} forgets what it does not know"
+            assert again.get(_UNKNOWN) == {"kept": True}, (
+                f"the derivation of {each.document} drops fields that it does not know"
+            )
 
     # Secrets ----------------------------------------------------------------------------------------------------
 
@@ -214,8 +236,12 @@ class AdapterConformance(ABC):
         for path, data in files.items():
             end = 0
             for secret in self._secrets(path, data):
-                assert end <= secret.start < secret.end <= len(data), f"{path}: a span lies outside, or over another"
-                assert secret.value and secret.service and secret.credential_type, f"{path}: a secret says too little"
+                assert end <= secret.start < secret.end <= len(data), (
+                    f"{path}: the byte range of a secret is outside the file or overlaps another one"
+                )
+                assert secret.value and secret.service and secret.credential_type, (
+                    f"{path}: a secret needs a value, a service and a credential type"
+                )
                 end = secret.end
 
     def test_what_is_cut_out_can_be_put_back(self, tmp_path: Path) -> None:
@@ -226,9 +252,9 @@ class AdapterConformance(ABC):
             made = secret_cutting.cut_spans(data, spans)
             literals = {_id(number): data[each.start : each.end] for number, each in enumerate(found)}
             filled = secret_cutting.fill_placeholders(made.data, made.cuts, _literals(literals))
-            assert filled == data, f"{path} does not come back"
+            assert filled == data, f"{path} is not the same after its secrets were removed and put back"
             clear = [each.value for each in found if len(each.value) >= 8 and each.value.encode() in made.data]
-            assert not clear, f"{path} holds a secret after it was cut"
+            assert not clear, f"{path} still contains a secret after all secrets were removed"
 
     def test_rubbish_is_no_reason_to_fail(self, tmp_path: Path) -> None:
         _, files = self._files(tmp_path)
@@ -251,16 +277,16 @@ class AdapterConformance(ABC):
             list(adapter.databases.offers(installation))
         if adapter.placement is not None:
             adapter.placement.running(installation)
-        assert tree_of(tmp_path) == before, "reading an installation changes it"
+        assert tree_of(tmp_path) == before, "reading an installation changes its files"
 
     def test_rows_are_stable_and_lie_under_the_folder_of_the_runtime(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
         rows, again = self._rows(installation), self._rows(installation)
-        assert rows == again, "rows differ between two reads"
+        assert rows == again, "two reads of the same database return different rows"
         names = [(row.path, row.key) for row in rows]
-        assert len(set(names)) == len(names), "two rows have one name"
+        assert len(set(names)) == len(names), "two rows have the same path and key"
         prefix = f"raw/{self.adapter().runtime}-home/db/"
-        assert all(row.path.startswith(prefix) for row in rows), f"rows lie under {prefix}"
+        assert all(row.path.startswith(prefix) for row in rows), f"the path of every row must begin with {prefix}"
 
     def test_a_row_comes_back_from_its_memory(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
@@ -270,7 +296,7 @@ class AdapterConformance(ABC):
             section = databases.memory_of(installation, row.values)
             made = databases.row_of(record_of(section), "root")
             differing = {name for name, value in row.values.items() if made.get(name) != value}
-            assert not differing, f"an unchanged row is captured with other {sorted(differing)}"
+            assert not differing, f"an unchanged row gets other values in these columns: {sorted(differing)}"
 
     def test_an_edited_memory_keeps_the_columns_of_its_row(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
@@ -279,8 +305,8 @@ class AdapterConformance(ABC):
             assert store is not None and databases is not None
             record = record_of(databases.memory_of(installation, row.values))
             made = databases.row_of({**record, "content": "Edited elsewhere."}, "root")
-            assert made[store.content] == "Edited elsewhere.", "an edit does not reach the row"
-            assert made[store.id] == row.values[store.id], "an edited memory becomes another row"
+            assert made[store.content] == "Edited elsewhere.", "row_of() does not write the edited text of a memory"
+            assert made[store.id] == row.values[store.id], "row_of() gives an edited memory another row id"
 
     def test_a_damaged_database_is_an_error(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
@@ -291,7 +317,9 @@ class AdapterConformance(ABC):
                 continue
             self.damage(database)
             error = _raised(lambda: self._read(installation))
-            assert isinstance(error, RuntimeDatabaseError), f"{database.name} is damaged, and reading it gave {error!r}"
+            assert isinstance(error, RuntimeDatabaseError), (
+                f"reading the damaged database {database.name} must raise RuntimeDatabaseError, but gave {error!r}"
+            )
             database.write_bytes(whole)
 
     def test_a_damaged_configuration_is_an_error_or_known(self, tmp_path: Path) -> None:
@@ -301,11 +329,15 @@ class AdapterConformance(ABC):
             return
         config.write_bytes(b"\xff{{{ this is no configuration")
         error = _raised(lambda: self._located(made))
-        assert error is None or isinstance(error, AdapterError), f"a damaged configuration gave {error!r}"
+        assert error is None or isinstance(error, AdapterError), (
+            f"a damaged configuration must raise an AdapterError, but gave {error!r}"
+        )
 
     def test_nothing_runs_that_nobody_started(self, tmp_path: Path) -> None:
         installation, placement = self._located(self.make(tmp_path)), self.adapter().placement
-        assert placement is None or placement.running(installation) == "", "a runtime is reported as running"
+        assert placement is None or placement.running(installation) == "", (
+            "running() reports a runtime that no one started"
+        )
 
     def _read(self, installation: Installation) -> None:
         rows_of(self.adapter(), installation)

@@ -53,9 +53,9 @@ def parse_zeroclaw_config(data: bytes) -> JsonObject:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"it is not UTF-8 (at line {line})") from None
+        raise ValueError(f"the file is not UTF-8 text (line {line})") from None
     except RecursionError:
-        raise ValueError("its tables are nested too deep") from None
+        raise ValueError("the TOML tables are nested too deeply") from None
 
 
 def schema_version_of(values: JsonObject) -> int:

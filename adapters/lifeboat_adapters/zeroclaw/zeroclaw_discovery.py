@@ -83,7 +83,7 @@ def locate_zeroclaw(workspace: Path, environment: Mapping[str, str], user_home: 
     if unreadable is not None:
         raise unreadable
     if not os.path.isfile(workspace / zeroclaw_paths.BRAIN) and not _has_persona(workspace):
-        raise NotAWorkspace(f"{workspace} has no SOUL.md, IDENTITY.md or other file of a ZeroClaw agent")
+        raise NotAWorkspace(f"{workspace} contains no SOUL.md, IDENTITY.md or other file of a ZeroClaw agent")
     if not os.path.isfile(workspace / zeroclaw_paths.BRAIN):
         refuse_foreign_runtime(workspace)
     return Installation(

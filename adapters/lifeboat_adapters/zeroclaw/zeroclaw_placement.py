@@ -19,12 +19,14 @@ HOME_FILES = (zeroclaw_paths.CONFIG, zeroclaw_paths.AUTH_PROFILES, "otp-secret",
 SHARED_FOLDERS = ("shared/skills/", "playbooks/")
 """Further captured folders of a home of the current layout. The early layout keeps them in the workspace."""
 
-_BY_ROWS = "database of the runtime, read row by row"
-_HERE = "log of this machine"
-_TRANSCRIPT = "transcript, captured as rows if the setting `transcripts` is on"
+_BY_ROWS = "database of the runtime, captured row by row"
+_HERE = "log file, which belongs to this machine only"
+_TRANSCRIPT = "transcript, captured line by line if the setting `transcripts` is on"
 _COPY = "copy made by the runtime"
 
-_LITTER = ExclusionRules(((zeroclaw_paths.SECRET_KEY, "key of this machine; credentials are sealed without it"),))
+_LITTER = ExclusionRules(
+    ((zeroclaw_paths.SECRET_KEY, "encryption key of this machine; captured credentials do not need it"),)
+)
 
 _LEFT_OUT = (
     ("memory/audit.db", _HERE),
@@ -83,7 +85,7 @@ def zeroclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
         return None
     home = path.removeprefix(zeroclaw_paths.HOME)
     if not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
-        return "state of the runtime on this machine"
+        return "data that the runtime needs only on this machine"
     return _LITTER.reason(home, is_folder=is_folder)
 
 

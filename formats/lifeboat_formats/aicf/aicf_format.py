@@ -48,11 +48,13 @@ class AicfFormat(Format):
     title = "AICF"
     suffixes: tuple[str, ...] = (".aicf", ".aicf.gz")
     options: tuple[FormatOption, ...] = (
-        FormatOption(APPLY, "mark memories as superseded where a link says so", reads=True),
+        FormatOption(
+            APPLY, "mark a memory as superseded (replaced) if a link in the file names its replacement", reads=True
+        ),
         FormatOption(
             DIALECT, "AICF version to write", OptionKind.CHOICE, file_export.DIALECTS, file_export.SAME, writes=True
         ),
-        FormatOption(PSEUDONYMISE, "replace user names by numbered names (user_1)", writes=True),
+        FormatOption(PSEUDONYMISE, "replace user names with numbered names (user_1)", writes=True),
         FormatOption(GZIP, "compress the file with gzip", writes=True),
         *OPTIONS,
     )
@@ -77,7 +79,9 @@ class AicfFormat(Format):
         undated = sum(record["temporal"]["created_at"] == aicf_times.START for record in records)
         if undated:
             made.notices.append(
-                FormatNotice("time_unknown", f"{undated} of its memories have no time and are dated 1970")
+                FormatNotice(
+                    "time_unknown", f"{undated} of the memories in the file have no time; their date is set to 1970"
+                )
             )
         yield made
 
@@ -158,24 +162,31 @@ def _fates(found: FileMemories) -> Iterator[ItemFate]:
                 "link",
                 name,
                 ItemOutcome.UNRESOLVED,
-                "one end of it is not in the file; the link is kept",
+                "the link refers to an item that is not in the file; the link is kept",
                 "link_unresolved",
             )
     if found.relations.passed_over:
-        reason = f"more than {piece_relations.MOST_LINKS:,} were not read as relations; they stay in the file"
+        reason = (
+            f"links after the first {piece_relations.MOST_LINKS:,} were not imported as relations; they stay "
+            "in the stored file"
+        )
         fate = ItemFate("link", "after those", ItemOutcome.UNRESOLVED, reason, "links_many")
         yield from itertools.repeat(fate, found.relations.passed_over)
     for vector in found.relations.vectors:
         name = f"line {vector.section.line}"
         if vector.problem:
             yield ItemFate(
-                "vector", name, ItemOutcome.TRANSFORMED, f"{vector.problem}; it is kept in the file", "vector_unusable"
+                "vector",
+                name,
+                ItemOutcome.TRANSFORMED,
+                f"{vector.problem}; the vector stays in the stored file",
+                "vector_unusable",
             )
         else:
             yield ItemFate("vector", name, ItemOutcome.ACCEPTED)
     for section in found.document.named("STATE"):
         if section.ident.strip().lower() == "temp":
-            reason = "for the turn it was written in; it is kept in the file"
+            reason = "a temporary state is valid for one turn only; it stays in the stored file"
             yield ItemFate("setting", f"line {section.line}", ItemOutcome.TRANSFORMED, reason, "temp_state")
 
 

@@ -35,31 +35,40 @@ KINDS: Mapping[str, PieceKind] = {
         "@CONVERSATION",
         "episodic",
         "aicf:conversation",
-        "`content`, else one line from topic, messages, platform, times",
+        "`content`; without it, one line made from topic, messages, platform and times",
     ),
     MESSAGE: PieceKind(
-        "row of @CONVERSATION, row `DATA` (2.0), `<message>`", "episodic", "aicf:message", "the text; role in `x_aicf`"
+        "row of @CONVERSATION, row `DATA` (2.0), `<message>`",
+        "episodic",
+        "aicf:message",
+        "the text; the role is stored in `x_aicf`",
     ),
     STATE: PieceKind(
-        "@STATE, @STATE:session", "summary", "aicf:state", "`content`, else `status: ..; actions: ..; flow: a -> b`"
+        "@STATE, @STATE:session",
+        "summary",
+        "aicf:state",
+        "`content`; without it, `status: ..; actions: ..; flow: a -> b`",
     ),
     USER_STATE: PieceKind(
-        "key of @STATE:user", "semantic", "aicf:state:user", "`key: value`; a key with `prefer` is a preference"
+        "each key of @STATE:user",
+        "semantic",
+        "aicf:state:user",
+        "`key: value`; a key that contains `prefer` becomes a preference",
     ),
-    APP_STATE: PieceKind("key of @STATE:app", "semantic", "aicf:state:app", "`key: value`"),
-    SESSION: PieceKind("@SESSION", "episodic", "aicf:session", "one line from application, user and times"),
-    INSIGHT: PieceKind("@INSIGHTS", "semantic", "aicf:insight", "the text; type as `memory_type=` says"),
+    APP_STATE: PieceKind("each key of @STATE:app", "semantic", "aicf:state:app", "`key: value`"),
+    SESSION: PieceKind("@SESSION", "episodic", "aicf:session", "one line made from application, user and times"),
+    INSIGHT: PieceKind("@INSIGHTS", "semantic", "aicf:insight", "the text; `memory_type=` sets the memory type"),
     DECISION: PieceKind(
         "@DECISIONS", "semantic", "aicf:decision", "the decision, then `Rationale: ..` after a blank line"
     ),
     CONSOLIDATION: PieceKind(
         "@CONSOLIDATION", "summary", "aicf:consolidation", "the theme, then each key fact on its own line"
     ),
-    MEMORY: PieceKind("@MEMORY", "semantic", "aicf:memory", "the text; type as the identifier says"),
-    WORK: PieceKind("@WORK", "semantic", "aicf:work", "the description; status in `x_aicf`"),
-    ROW: PieceKind("row of @DATA (2.0)", "semantic", "aicf:v2", "`column: value`, one per line"),
+    MEMORY: PieceKind("@MEMORY", "semantic", "aicf:memory", "the text; the section's identifier sets the memory type"),
+    WORK: PieceKind("@WORK", "semantic", "aicf:work", "the description; the status is stored in `x_aicf`"),
+    ROW: PieceKind("each row of @DATA (AICF 2.0)", "semantic", "aicf:v2", "`column: value`, one per line"),
     TEXT: PieceKind("@NOTES, @CONTEXT, free text", "semantic", "aicf:text", "the text"),
-    UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the lines as they stand"),
+    UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the lines without changes"),
 }
 
 LEVELS: Mapping[str, float] = {"HIGH": 0.9, "MEDIUM": 0.6, "LOW": 0.3}
@@ -148,11 +157,19 @@ def _sections() -> MappingTable:
         for kind in KINDS.values()
     ]
     others = [
-        MappingRow("@STATE:temp", "no record", "kept in the raw file only"),
-        MappingRow("@AICF_VERSION, comments, blank lines, line numbers", "no record", "kept in the raw file only"),
-        MappingRow("@LINKS", "`related_records` of the first memory", "a link to nothing is unresolved, and kept"),
-        MappingRow("@EMBEDDING", "`embeddings` of its memory", "numbers only; an elided vector stays in the raw file"),
-        MappingRow("@ALF_RECORD", "fields of the memory that AICF has no place for", "an extension"),
+        MappingRow("@STATE:temp", "no record", "stored only in the raw file"),
+        MappingRow("@AICF_VERSION, comments, blank lines, line numbers", "no record", "stored only in the raw file"),
+        MappingRow(
+            "@LINKS",
+            "`related_records` of the first memory",
+            "a link to a missing item is reported as unresolved and kept",
+        ),
+        MappingRow(
+            "@EMBEDDING",
+            "`embeddings` of the memory",
+            "only complete vectors; an abbreviated vector stays in the raw file",
+        ),
+        MappingRow("@ALF_RECORD", "memory fields that AICF does not define", "an extension"),
         MappingRow(
             "@ALF_IDENTITY, @ALF_PRINCIPALS, @ALF_ATTACHMENTS", "identity, principals, list of artifacts", "extensions"
         ),
@@ -164,11 +181,13 @@ def _fields() -> MappingTable:
     return MappingTable(
         "AICF: fields",
         [
-            MappingRow("`timestamp_start`", "`observed_at`, `valid_from`", "the end stays in `x_aicf`"),
+            MappingRow("`timestamp_start`", "`observed_at`, `valid_from`", "the end time is stored in `x_aicf`"),
             MappingRow("conversation id", "`source.interaction_id`"),
-            MappingRow("session id (the last before)", "`source.session_id`"),
+            MappingRow("session id (from the last session section before the item)", "`source.session_id`"),
             MappingRow(
-                "`user_id` in the section @SESSION", "principal", "`principal_context:` namespace of @STATE:user"
+                "`user_id` in the section @SESSION",
+                "principal",
+                "the keys of @STATE:user get the namespace `principal_context:`",
             ),
             MappingRow("`participants`", "`entities`, role `participant`"),
             MappingRow("`topic`, category, priority, impact", "tags `topic:`, `category:`, `priority:`, `impact:`"),
@@ -182,8 +201,8 @@ def _fields() -> MappingTable:
 
 def _levels() -> MappingTable:
     rows = [MappingRow(level, str(value)) for level, value in LEVELS.items()]
-    back = "; ".join(f"from {least}: {level}" for least, level in THRESHOLDS)
-    return MappingTable("AICF: confidence", [*rows, MappingRow("back, when it was changed", back)])
+    back = "; ".join(f"{least} or more: {level}" for least, level in THRESHOLDS)
+    return MappingTable("AICF: confidence", [*rows, MappingRow("at export, if the confidence value was changed", back)])
 
 
 def _links() -> MappingTable:
@@ -199,10 +218,14 @@ def _back() -> MappingTable:
     return MappingTable(
         "AICF: memories of other systems",
         [
-            MappingRow("@STATE:user", "preference `key: value`", f"shorter than {LEAST_WORDS} characters, one line"),
+            MappingRow(
+                "@STATE:user",
+                "preference `key: value`",
+                f"only if the text is one line of fewer than {LEAST_WORDS} characters",
+            ),
             MappingRow("@CONSOLIDATION", "summary"),
             MappingRow("@INSIGHTS with `memory_type=`", "every other memory"),
-            MappingRow("@ALF_RECORD", "what of such a memory has no field in its section"),
+            MappingRow("@ALF_RECORD", "memory fields that have no field in the section"),
             MappingRow("nothing", "credentials", "never written"),
         ],
     )

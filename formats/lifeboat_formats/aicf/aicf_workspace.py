@@ -20,7 +20,7 @@ SUFFIX = ".aicf"
 PACKED = (".aicf.gz", ".aicf.age", ".aicf.gz.age")
 """Files that are kept byte for byte and never parsed."""
 
-_LITTER = ExclusionRules((("*.aicf.lock", "lock"), ("*.aicf.*.tmp", "incomplete file of the runtime")))
+_LITTER = ExclusionRules((("*.aicf.lock", "lock"), ("*.aicf.*.tmp", "file that the runtime is still writing")))
 _DOTENV = re.compile(r"\.env(\.(?!example|sample|template)[\w.-]+)?")
 _OF_OTHERS = (
     *("SOUL.md", "IDENTITY.md", "AGENTS.md", "MEMORY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "BOOT.md"),
@@ -59,7 +59,7 @@ def discover_agents(environment: Mapping[str, str], user_home: Path) -> Iterator
 def locate_installation(workspace: Path) -> Installation:
     """Return the installation for a workspace, which has no state directory around it. Raises NotAWorkspace."""
     if not has_aicf_files(workspace):
-        raise NotAWorkspace(f"{workspace} has no {SUFFIX} files")
+        raise NotAWorkspace(f"{workspace} contains no {SUFFIX} files")
     name = workspace.name if workspace.name != HOME else workspace.absolute().parent.name
     return Installation(RUNTIME, workspace, name or RUNTIME, name or RUNTIME)
 
@@ -93,7 +93,11 @@ def place_path(path: str, *, is_folder: bool) -> Placement:
 def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
     """Return why a path is not captured, in words for the user, or None if it is captured."""
     name = workspace_name_of(path)
-    return "not a file of this folder" if name is None else _LITTER.reason(name, is_folder=is_folder)
+    return (
+        "not a file that Lifeboat captures from this folder"
+        if name is None
+        else _LITTER.reason(name, is_folder=is_folder)
+    )
 
 
 def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:

@@ -48,7 +48,7 @@ class AimemCredentials(CredentialSupport):
                 if line.strip():
                     strict_json.parse_json(line, where=f"line {number}")
         except BundleRefused as error:
-            raise UnparsableSecrets(f"it is not a complete bundle: {error.message}") from error
+            raise UnparsableSecrets(f"the file is not a complete AIMEM bundle: {error.message}") from error
         return []
 
 
@@ -92,7 +92,7 @@ class AimemAdapter(Adapter):
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
-            raise NotAWorkspace(f"{workspace} has no .aimem.json or .aimem.ndjson file")
+            raise NotAWorkspace(f"{workspace} contains no .aimem.json or .aimem.ndjson file")
         name = workspace.resolve().name or self.runtime
         return Installation(self.runtime, workspace, name, name)
 
@@ -111,7 +111,7 @@ class AimemAdapter(Adapter):
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
         if any(map(is_version_control, path.split("/"))):
             return VERSION_CONTROL
-        return "it is being written" if path.lower().endswith(_PARTS) and not is_folder else None
+        return "a program is still writing this file" if path.lower().endswith(_PARTS) and not is_folder else None
 
     def rejoin(
         self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]

@@ -49,27 +49,40 @@ SALVAGE = "salvage"
 OPTIONS = (
     FormatOption(
         "scope",
-        "all memories (FULL), protected (DNA_ONLY) or new (SINCE)",
+        "memories to export: all (FULL), protected types only (DNA_ONLY) or those since a time (SINCE)",
         OptionKind.CHOICE,
         SCOPES,
         FULL,
         writes=True,
     ),
-    FormatOption("since", "the earliest time, as 2026-04-01T09:30:00Z", OptionKind.TEXT, writes=True),
+    FormatOption(
+        "since",
+        "for the scope SINCE: the earliest time, for example 2026-04-01T09:30:00Z",
+        OptionKind.TEXT,
+        writes=True,
+    ),
     FormatOption("closure", "with SINCE: also the memories that edges point to", writes=True),
-    FormatOption("include-embeddings", "include embeddings; texts can be guessed from them", writes=True),
-    FormatOption("embedding-model", "the embedding model, if memories have several", OptionKind.TEXT, writes=True),
+    FormatOption("include-embeddings", "include embeddings (vectors), from which texts can be guessed", writes=True),
+    FormatOption(
+        "embedding-model",
+        "the embedding model to export, if memories have vectors of several models",
+        OptionKind.TEXT,
+        writes=True,
+    ),
     FormatOption("include-history", "include superseded and archived memories", writes=True),
-    FormatOption("include-identity", "include the identity's texts as memories", writes=True),
-    FormatOption("preserve-ids", "keep the names of memories from other producers", writes=True),
-    FormatOption("pure", "write no Lifeboat extension; fields unknown to AIMEM are lost", writes=True),
+    FormatOption("include-identity", "include the texts of the agent's identity as memories", writes=True),
+    FormatOption("preserve-ids", "keep the ids of memories that another program exported", writes=True),
+    FormatOption("pure", "write no Lifeboat extension, so that fields unknown to AIMEM are lost", writes=True),
     FormatOption("tenant", "the tenant of the memories: a UUID or a URI", OptionKind.TEXT, writes=True),
     FormatOption("stream", "write lines of JSON (a stream) instead of one document", writes=True),
-    FormatOption("sign", "sign with your key; the signature goes to TARGET.sig", writes=True),
-    FormatOption(SALVAGE, "read the valid records of a damaged bundle", reads=True),
+    FormatOption("sign", "sign the bundle with your key; the signature is written to TARGET.sig", writes=True),
+    FormatOption(SALVAGE, "read only the valid records of a damaged bundle", reads=True),
     FormatOption("signature", "the signature file, if it is not SOURCE.sig", OptionKind.FILE, reads=True),
     FormatOption(
-        "trusted-key", "the keys that may have signed: a COSE_Key or COSE_KeySet", OptionKind.FILE, reads=True
+        "trusted-key",
+        "a file with the public keys that you trust (a COSE_Key or COSE_KeySet)",
+        OptionKind.FILE,
+        reads=True,
     ),
     *cleaning.OPTIONS,
 )
@@ -112,7 +125,7 @@ class AimemFormat(Format):
     def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
         is_signed = options.get("sign") is True
         if is_signed and (around.identity.sign is None or not around.identity.public):
-            raise InterchangeError("there is no key to sign with", fix="lifeboat keys init")
+            raise InterchangeError("the bundle cannot be signed, because you have no key", fix="lifeboat keys init")
         chosen = _producer_options(options, Cleaner.of(options))
         with bundle_export.produce_bundle(state, chosen, around) as produced:
             write = produced.writer.write_stream if options.get("stream") is True else produced.writer.write_json
@@ -149,7 +162,10 @@ class _KeptSource:
             suffix = STREAM if path.name.lower().endswith(STREAM) else DOCUMENT
             self.origin = f"{_digest(path)}{suffix}"
         else:
-            text = f"the source has more than {_KEPT:,} bytes, so the bundle itself is not kept in the archive"
+            text = (
+                f"the source has more than {_KEPT:,} bytes, so the archive contains its memories but not the "
+                "bundle itself"
+            )
             self.notices.append(FormatNotice("original_not_kept", text))
 
     def entries(self, orphans: list[JsonObject]) -> Mapping[str, bytes]:
@@ -169,7 +185,7 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise SourceRefused(
-            f"{path}: {error.strerror}", format_code="unreadable", fix="name the file of a bundle"
+            f"{path}: {error.strerror}", format_code="unreadable", fix="give the path of a bundle file"
         ) from error
 
 
@@ -237,7 +253,7 @@ def _public_key(identity: WriterIdentity) -> FormatNotice:
     """Return a notice with the public key that verifies the signature, in the form that a key file may hold."""
     document, _ = bundle_signatures.public_document([bundle_signatures.ed25519_key(identity.public)])
     text = (
-        "to verify it, save this line in a file and pass it as --trusted-key: "
+        "to verify the signature, save the following line in a file and pass the file as --trusted-key: "
         f"{bundle_signatures.encode_header(document)}"
     )
     return FormatNotice("signed_with", text)
@@ -249,17 +265,17 @@ def _check_signature(path: Path, bundle: AimemBundle, options: Options) -> list[
     beside = path.with_name(path.name + bundle_signatures.SUFFIX)
     if not trusted:
         if given:
-            refused = SourceRefused("a signature was given without the keys that may have signed")
+            refused = SourceRefused("--signature needs --trusted-key, a file with the public keys that you trust")
             raise refused.with_again("--trusted-key", "FILE")
-        reason = "it is signed, but no --trusted-key was given" if beside.exists() else "it is not signed"
-        return [FormatNotice(bundle_signatures.SKIPPED, f"the origin of the bundle is not proven: {reason}")]
+        reason = "the bundle is signed, but no --trusted-key was given" if beside.exists() else "the bundle is not signed"
+        return [FormatNotice(bundle_signatures.SKIPPED, f"the signature was not checked: {reason}")]
     file = Path(given) if given else beside
     if not file.exists():
-        raise BundleRefused("it is not signed", format_code=bundle_signatures.INVALID, where=file.name)
+        raise BundleRefused("the bundle is not signed", format_code=bundle_signatures.INVALID, where=file.name)
     keys = bundle_signatures.read_keys(Path(trusted).read_bytes(), trusted)
     signature = bundle_signatures.decode_signature_file(file.read_bytes(), file.name)
     key = bundle_signatures.verify_detached(signature, bundle_reading.canonical_bundle_pieces(bundle), keys)
-    return [FormatNotice("signature_valid", "it is signed with a key that you trust", key.kid.hex())]
+    return [FormatNotice("signature_valid", "the bundle is signed with a key that you trust", key.kid.hex())]
 
 
 FORMAT = AimemFormat()

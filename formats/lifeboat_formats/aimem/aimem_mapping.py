@@ -171,41 +171,60 @@ _SAMPLES: Sequence[tuple[str, JsonObject]] = (
     ("summary", {"memory_type": "summary"}),
     ("any other", {"memory_type": "x"}),
 )
-_TYPE_NOTES = {"summary": f"with the tag `{TYPE_TAG}summary`", "any other": f"its own name stays in `{OURS}`"}
+_TYPE_NOTES = {"summary": f"with the tag `{TYPE_TAG}summary`", "any other": f"the original type is stored in `{OURS}`"}
 
 _CHUNK_ROWS = (
     MappingRow(
-        "`id`", "`id`", "a name of ours is the record's id; from another name a stable id is made, and the name is kept"
+        "`id`",
+        "`id`",
+        "if Lifeboat made the name, the record's id is used again; otherwise an id is derived "
+        "from the name, and the name is kept",
     ),
     MappingRow("`content`", "`content`"),
-    MappingRow("`content_hash`", "made from `content`", "checked when it is read"),
-    MappingRow("`created_at`", "`temporal.created_at`", "the timestamp is also kept as written, with nanoseconds"),
-    MappingRow("`tags`", "`tags`", f"1 to {TAG_LENGTH} characters, in lower case; others stay in `{OURS}`"),
-    MappingRow("`zone`", f"`{NAME}.zone`", "absent stays absent"),
-    MappingRow("`is_pinned`", f"`{NAME}.is_pinned`, `{memory_records.PINNED}`", "kept until its user says otherwise"),
-    MappingRow("`embedding`", "`embeddings`", "only with `--include-embeddings`; one model in a bundle"),
-    MappingRow(f"`{OURS}`", "every other field", "left out with `--pure`, then each is a loss of the receipt"),
-    MappingRow("content beyond 65,536 characters", "one record", f"in parts that `{PART_OF}` joins again"),
+    MappingRow("`content_hash`", "computed from `content`", "checked at import"),
+    MappingRow("`created_at`", "`temporal.created_at`", "the original timestamp with nanoseconds is stored too"),
+    MappingRow("`tags`", "`tags`", f"lower case, 1 to {TAG_LENGTH} characters; other tags are stored in `{OURS}`"),
+    MappingRow("`zone`", f"`{NAME}.zone`", "a missing value stays missing"),
+    MappingRow(
+        "`is_pinned`",
+        f"`{NAME}.is_pinned`, `{memory_records.PINNED}`",
+        "a pinned memory is kept until its user unpins it",
+    ),
+    MappingRow(
+        "`embedding`", "`embeddings`", "only with `--include-embeddings`; a bundle contains vectors of one model"
+    ),
+    MappingRow(f"`{OURS}`", "every other field", "left out with `--pure`; the receipt then lists each field as lost"),
+    MappingRow(
+        "content beyond 65,536 characters", "one record", f"divided into parts, which the relation `{PART_OF}` connects"
+    ),
     MappingRow(f"tag `{STATUS_TAG}superseded`", "status `superseded`", "only with `--include-history`"),
     MappingRow(f"tag `{STATUS_TAG}archived`", "status `archived`", "only with `--include-history`"),
-    MappingRow("not in a bundle", "deleted memories", "neither are credentials, artifacts and principals"),
-    MappingRow("type `identity`, one for each text", "identity", "only with `--include-identity`"),
+    MappingRow(
+        "not included in a bundle", "deleted memories", "credentials, artifacts and principals are not included either"
+    ),
+    MappingRow("memories of the type `identity`, one for each text", "identity", "only with `--include-identity`"),
 )
 _ENVELOPE_ROWS = (
-    MappingRow("`producer`", f"`{NAME}.producer`, `source.origin`", "ours is `alf-` and 8 digits, or `--producer`"),
-    MappingRow("`tenant_id`", f"`{NAME}.tenant_id`", "ours is the agent's id, or `--tenant`"),
-    MappingRow("`exported_at`", "`embeddings[].computed_at`", "a vector is not older than the bundle"),
+    MappingRow(
+        "`producer`",
+        f"`{NAME}.producer`, `source.origin`",
+        "Lifeboat writes `alf-` and 8 digits, or the value of `--producer`",
+    ),
+    MappingRow("`tenant_id`", f"`{NAME}.tenant_id`", "Lifeboat writes the agent's id, or the value of `--tenant`"),
+    MappingRow(
+        "`exported_at`", "`embeddings[].computed_at`", "the time of a vector is the time of the bundle or later"
+    ),
     MappingRow("`scope`, `since`", "the whole bundle in `raw/aimem/`"),
     MappingRow("`embedding_model`", "`embeddings[].model`", "with its provider, `unknown/NAME` where none is known"),
-    MappingRow("entities that no chunk names", "`raw/aimem/entities.jsonl`"),
+    MappingRow("entities to which no chunk refers", "`raw/aimem/entities.jsonl`"),
 )
 
 
 def build_mapping_tables() -> list[MappingTable]:
     """Return the mapping tables of the documentation."""
     return [
-        MappingTable("Memory types, from a bundle", list(_types())),
-        MappingTable("Memory types, into a bundle", list(_our_types())),
+        MappingTable("Memory types: import from a bundle", list(_types())),
+        MappingTable("Memory types: export to a bundle", list(_our_types())),
         MappingTable("Chunks", _CHUNK_ROWS),
         MappingTable("Edges", list(_edges())),
         MappingTable("Entities", list(_entities())),
@@ -227,12 +246,14 @@ def _our_types() -> Iterator[MappingRow]:
 def _edges() -> Iterator[MappingRow]:
     for edge_type in (*EDGE_TYPES, *(name for name in _RELATIONS if name not in EDGE_TYPES)):
         yield MappingRow(f"`{edge_type}`", f"`{relation_of(edge_type)}`")
-    yield MappingRow(f"`{edge_type_of('caused')}`, the other way round", f"`{CAUSED_BY}`")
+    yield MappingRow(f"`{edge_type_of('caused')}`, with source and target exchanged", f"`{CAUSED_BY}`")
     yield MappingRow(f"`{EXTENSION}NAME`", "`NAME`")
-    yield MappingRow("`weight`, `created_at`", f"`{NAME}` of the relation", "1.0 and the record's time if unknown")
+    yield MappingRow(
+        "`weight`, `created_at`", f"`{NAME}` of the relation", "if unknown: 1.0 and the time of the record"
+    )
 
 
 def _entities() -> Iterator[MappingRow]:
     for kind in (*ENTITY_KINDS, *(name for name in _KINDS if name not in ENTITY_KINDS)):
         yield MappingRow(f"`{kind}`", f"`{entity_type_of(kind)}`")
-    yield MappingRow(f"`{EXTENSION}NAME`", f"`{entity_type_of('x-anything')}`", f"the kind stays in `{NAME}`")
+    yield MappingRow(f"`{EXTENSION}NAME`", f"`{entity_type_of('x-anything')}`", f"the kind is stored in `{NAME}`")

@@ -145,24 +145,30 @@ _AGENT = _says("The agent's id or name; optional if there is only one agent.")
 
 class ExportQuery(msgspec.Struct):
     agent: Annotated[str, _AGENT] = ""
-    scope: Annotated[str, _says("FULL, DNA_ONLY or SINCE.")] = "FULL"
+    scope: Annotated[
+        str, _says("Memories to export: FULL (all), DNA_ONLY (protected types) or SINCE (those since a time).")
+    ] = "FULL"
     since: Annotated[str, _says("With SINCE: the earliest time of a memory, ISO 8601 in UTC.")] = ""
     embeddings: Annotated[bool, _says("Include embeddings, from which content can be guessed.")] = False
-    model: Annotated[str, _says("The embedding model (default: the one of most memories).")] = ""
+    model: Annotated[str, _says("The embedding model (default: the model that most memories use).")] = ""
     pure: Annotated[bool, _says("Write no Lifeboat extension.")] = False
     include_history: Annotated[bool, _says("Include superseded and archived memories.")] = False
-    include_identity: Annotated[bool, _says("Include the texts of the identity.")] = False
-    preserve_ids: Annotated[bool, _says("Keep the names of memories from other producers.")] = False
+    include_identity: Annotated[bool, _says("Include the texts of the agent's identity as memories.")] = False
+    preserve_ids: Annotated[bool, _says("Keep the ids of memories that another program exported.")] = False
     closure: Annotated[bool, _says("With SINCE: also the memories that edges point to.")] = False
-    redact: Annotated[bool, _says("Write mail addresses, numbers and secrets as [redacted:...].")] = False
-    allow_secrets: Annotated[bool, _says("Allow text that looks like a secret.")] = False
+    redact: Annotated[
+        bool, _says("Replace mail addresses, phone and other personal numbers, and secrets with [redacted:...].")
+    ] = False
+    allow_secrets: Annotated[bool, _says("Export text that looks like a secret without changes.")] = False
 
 
 class ImportQuery(msgspec.Struct):
     agent: Annotated[str, _AGENT] = ""
-    allow_dna_update: Annotated[bool, _says("Allow a newer chunk to change a protected memory.")] = False
-    embeddings: Annotated[bool, _says("Import the embeddings too.")] = True
-    signature: Annotated[str, _says("`skip`: a signature is not checked.")] = ""
+    allow_dna_update: Annotated[
+        bool, _says("Allow a newer chunk (memory in the bundle) to change a protected memory.")
+    ] = False
+    embeddings: Annotated[bool, _says("Also import the embeddings (vectors).")] = True
+    signature: Annotated[str, _says("`skip`: do not check the signature.")] = ""
 
 
 # Export ---------------------------------------------------------------------------------------------------------------
@@ -260,11 +266,13 @@ def _signed(writer: BundleWriter, identity: WriterIdentity) -> dict[str, str]:
 def _check_asked(asked: ExportQuery) -> None:
     """Raise BundleRefused (400) for invalid query parameters."""
     if asked.scope not in SCOPES:
-        raise _wrong("invalid_scope", f"the scope is one of {', '.join(SCOPES)}")
+        raise _wrong("invalid_scope", f"the parameter scope must be one of {', '.join(SCOPES)}")
     if asked.scope == SINCE and not asked.since:
         raise _wrong("since_required", "the scope SINCE needs the parameter since")
     if asked.since and not is_instant(asked.since):
-        raise _wrong("bad_since", "since must be an ISO 8601 time in UTC: 2026-04-01T09:30:00Z")
+        raise _wrong(
+            "bad_since", "the parameter since must be an ISO 8601 time in UTC, for example 2026-04-01T09:30:00Z"
+        )
 
 
 def _wrong(code: str, message: str) -> BundleRefused:
@@ -372,7 +380,7 @@ def _bundle(brain: BrainAccess, file: SealedTemporaryFile, *, is_stream: bool) -
             yield bundle
     except BundleRefused as refused:
         if is_stream and refused.format_code == "too_large":
-            refused.fix = f"a document is sent as Content-Type: {MEDIA_TYPE}"
+            refused.fix = f"a bundle in one document must be sent with Content-Type: {MEDIA_TYPE}"
         raise
 
 
@@ -403,22 +411,22 @@ def _media_type(brain: BrainAccess) -> str:
     """Return the media type of the body. Raises BundleRefused (415)."""
     found = brain.headers.get("content-type", "").partition(";")[0].strip().lower()
     if found not in _TAKEN:
-        message, fix = f"a bundle is sent as {', '.join(_TAKEN)}", f"Content-Type: {MEDIA_TYPE}"
+        message, fix = f"the Content-Type of a bundle must be one of {', '.join(_TAKEN)}", f"Content-Type: {MEDIA_TYPE}"
         raise BundleRefused(message, format_code="unsupported_media_type", status=415, fix=fix)
     return found
 
 
 def _too_large(most: int) -> BundleRefused:
-    fix = f"send it as a stream: Content-Type: {STREAM_MEDIA_TYPE}"
+    fix = f"send the bundle as a stream: Content-Type: {STREAM_MEDIA_TYPE}"
     message = f"this endpoint accepts a document of at most {most:,} bytes"
     return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
 
 def _unchecked(most: int) -> BundleRefused:
-    message = f"this endpoint checks the signature of at most {most:,} bytes"
+    message = f"the bundle is too large for a signature check (limit: {most:,} bytes)"
     fix = (
-        "skip the check with ?signature=skip (the audit log records that), or send several bundles exported "
-        "with scope SINCE"
+        "skip the check with ?signature=skip (the audit log records this), or send several smaller bundles "
+        "(exported with the scope SINCE)"
     )
     return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
@@ -431,7 +439,7 @@ def publish_key(brain: BrainAccess) -> BrainReply:
     try:
         document, media_type = bundle_signatures.public_document([bundle_signatures.ed25519_key(brain.public)])
     except ExtraMissing as error:
-        raise _problem(brain, 404, error, "no_public_key", "This endpoint does not sign") from error
+        raise _problem(brain, 404, error, "no_public_key", "This endpoint does not sign exports") from error
     return BrainReply(document, media_type=media_type)
 
 
@@ -453,11 +461,11 @@ def _agent(brain: BrainAccess, wanted: str) -> str:
         return found
     raise brain.refusal(
         422,
-        "there is not exactly one agent; name one",
+        "this endpoint has no agent or several agents, so the request must name the agent",
         code="agent_required",
         kind=PROBLEMS + "agent_required",
-        title="The agent is not named",
-        fix="?agent=ID, one of GET /v1/agents",
+        title="The request does not name an agent",
+        fix="add ?agent=ID with an id from GET /v1/agents",
         more={"agents": brain.agent_names()},
     )
 
@@ -497,7 +505,8 @@ def _problem(brain: BrainAccess, status: int, error: InterchangeError, code: str
 
 _EXPORT_PROBLEMS = (400, 404, 410, 422, 503)
 _SIGNATURE = {
-    bundle_signatures.HEADER: "A detached COSE_Sign1 over the canonical bundle, base64; absent for very large bundles."
+    bundle_signatures.HEADER: "Detached COSE_Sign1 signature of the canonical bundle, in base64. Very large "
+    "bundles have none."
 }
 
 ROUTES: tuple[BrainRoute, ...] = (
@@ -505,7 +514,7 @@ ROUTES: tuple[BrainRoute, ...] = (
         "GET",
         "/brain/export",
         export_document,
-        "An agent's memories as an AIMEM bundle.",
+        "Return the memories of an agent as an AIMEM bundle.",
         (_PULL,),
         _DOCUMENTS,
         query=ExportQuery,
@@ -518,7 +527,7 @@ ROUTES: tuple[BrainRoute, ...] = (
         "GET",
         "/brain/export/stream",
         export_stream,
-        "The same bundle as lines of JSON.",
+        "The same bundle as a stream of JSON lines.",
         (_PULL,),
         (STREAM_MEDIA_TYPE,),
         query=ExportQuery,
@@ -530,16 +539,16 @@ ROUTES: tuple[BrainRoute, ...] = (
         "POST",
         "/brain/import",
         import_bundle,
-        "Import an AIMEM bundle into an agent that no machine writes.",
+        "Import an AIMEM bundle into an agent that only this endpoint has (no machine captures it).",
         (_PUSH,),
         (JSON_TYPE,),
         takes=_TAKEN,
         query=ImportQuery,
         problems=(404, 409, 410, 413, 415, 422, 507),
         headers={
-            bundle_signatures.HEADER: "Detached COSE_Sign1 signature of the canonical bundle, in base64 or "
+            bundle_signatures.HEADER: "Detached COSE_Sign1 signature of the canonical bundle, in base64, in "
             "base64url, or in base64 between colons.",
-            PUBLIC_KEY_HEADER: "A COSE_Key or COSE_KeySet, base64: the keys that the caller trusts.",
+            PUBLIC_KEY_HEADER: "The public keys that the caller trusts: a COSE_Key or COSE_KeySet in base64.",
         },
         audit="brain.import",
     ),
@@ -547,7 +556,7 @@ ROUTES: tuple[BrainRoute, ...] = (
         "GET",
         "/.well-known/aimem-pubkey",
         publish_key,
-        "The key that signs exports, as a COSE_Key.",
+        "The public key of the signatures of exports, as a COSE_Key.",
         None,
         (bundle_signatures.KEY_TYPE, bundle_signatures.KEY_SET_TYPE),
         problems=(404,),

@@ -13,14 +13,14 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.states.agent_state import State
 
 _NAMES = "names"
-_PARTS = {"prose": "its texts", "structured": "its structured fields"}
+_PARTS = {"prose": "its texts", "structured": "structured fields"}
 
 
 def list_bundle_losses(state: State) -> Iterator[ItemFate]:
     """Implement `Adapter.cannot_hold`."""
     yield from _of_identity(state)
     for name in _ids(persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")):
-        yield _omitted(PRINCIPAL, name, "a bundle has memories only, no principals")
+        yield _omitted(PRINCIPAL, name, "a bundle contains only memories, no principals (users and agents)")
     for name in _ids(persona_files.decode_document(state, archive_layout.CREDENTIALS).get("credentials")):
         yield _omitted("credential", name, "a bundle never contains credentials")
 

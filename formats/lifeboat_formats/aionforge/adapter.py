@@ -35,7 +35,7 @@ from lifeboat_formats.aionforge.nodes import AionforgeNode
 CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
 """Where an archive stores core blocks."""
 _NAME = "Aionforge"
-_AT_WORK = "Aionforge is running and has its log open; the log is copied once Aionforge is stopped"
+_AT_WORK = "Aionforge is running and uses its log; Lifeboat copies the log after Aionforge has stopped"
 
 
 class AionforgeCredentials(CredentialSupport):
@@ -107,7 +107,7 @@ class AionforgeAdapter(Adapter):
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
-            raise NotAWorkspace(f"{workspace} has no Aionforge log ({LOG})")
+            raise NotAWorkspace(f"{workspace} contains no Aionforge log ({LOG})")
         return _installation_in(workspace)
 
     def recognises(self, workspace: Path) -> int:
@@ -130,7 +130,7 @@ class AionforgeAdapter(Adapter):
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
         if state.entry(archive_layout.IDENTITY) is not None:
-            reason = "no Aionforge tool writes core blocks; kept in the archive"
+            reason = "Aionforge has no tool that writes core blocks (identity texts), so they stay in the archive"
             yield ItemFate("identity", archive_layout.IDENTITY, ItemOutcome.OMITTED, reason, "kept_in_archive")
 
     # Core blocks, as the identity.

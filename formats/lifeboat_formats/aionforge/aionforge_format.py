@@ -44,8 +44,8 @@ from lifeboat_formats.interchange.errors import InstanceFailed, SourceRefused
 AGENT, TEAMS, TOKEN, SESSIONS, NO_AUDIT = "agent-id", "teams", "token-file", "sessions", "no-audit"
 NO_AGENT = "no_agent_named"
 _NO_AGENT = (
-    "no agent was named, so the instance may hide the private memories of agents; "
-    f"add #agent=UUID to the address, or pass --{AGENT} UUID"
+    "no agent was named, so Aionforge may hide the private memories of agents; add #agent=UUID to the address, or "
+    f"pass --{AGENT} UUID"
 )
 _NEEDED = ("search", "read_memory")
 _MOST_SESSIONS = 100_000
@@ -58,15 +58,17 @@ class AionforgeFormat(Format):
     title = "Aionforge Memory"
     suffixes: tuple[str, ...] = ()
     options: tuple[FormatOption, ...] = (
-        FormatOption(AGENT, "query the instance as this agent (a UUID)", OptionKind.TEXT, reads=True, writes=True),
+        FormatOption(
+            AGENT, "the agent (a UUID) in whose name Aionforge is queried", OptionKind.TEXT, reads=True, writes=True
+        ),
         FormatOption(TEAMS, "the agent's teams, separated by commas", OptionKind.TEXT, reads=True, writes=True),
         FormatOption(
             TOKEN, "a file with a bearer token, readable only by you", OptionKind.FILE, reads=True, writes=True
         ),
         FormatOption(
-            SESSIONS, "a file of session ids, one per line (needed for release 0.3.0)", OptionKind.FILE, reads=True
+            SESSIONS, "a file with session ids, one per line (only for Aionforge 0.3.0)", OptionKind.FILE, reads=True
         ),
-        FormatOption(NO_AUDIT, "leave out audit events", reads=True),
+        FormatOption(NO_AUDIT, "do not export audit events", reads=True),
         *cleaning.OPTIONS,
     )
 
@@ -129,11 +131,19 @@ class AionforgeFormat(Format):
             instance = AionforgeInstance(connection)
             missing = [tool for tool in _NEEDED if not instance.has(tool)]
             for tool in missing:
-                yield FormatFinding("tool_missing", f"the instance has no tool {tool}", is_error=True)
+                yield FormatFinding(
+                    "tool_missing", f"this server has no tool {tool}, which Lifeboat needs", is_error=True
+                )
             if not instance.lists_everything:
-                yield FormatFinding(enumeration.INCOMPLETE, "this release cannot list its memories", is_error=strict)
+                yield FormatFinding(
+                    enumeration.INCOMPLETE, "this release of Aionforge cannot list its memories", is_error=strict
+                )
             if not instance.has("batch_capture"):
-                yield FormatFinding("read_only", "the instance accepts no captures", is_error=False)
+                yield FormatFinding(
+                    "read_only",
+                    "this server does not accept new memories (it has no tool batch_capture)",
+                    is_error=False,
+                )
 
     def mappings(self) -> Sequence[MappingTable]:
         return aionforge_mapping.build_mapping_tables()
@@ -142,7 +152,8 @@ class AionforgeFormat(Format):
 def _address(source: str, options: Options) -> InstanceAddress:
     if not instance_address.is_address(source):
         raise SourceRefused(
-            f"{source} is not the address of an instance", fix=f"{instance_address.DEFAULT}, or stdio:COMMAND"
+            f"{source} is not the address of an Aionforge server",
+            fix=f"use an address such as {instance_address.DEFAULT}, or stdio:COMMAND",
         )
     asked = instance_address.principal_of(_text(options, AGENT), _text(options, TEAMS))
     named = _text(options, TOKEN)
@@ -165,19 +176,20 @@ def _sessions(options: Options) -> list[str]:
         lines = Path(named).read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise SourceRefused(
-            f"{named}: {refusal_reason(error)}", fix="a text file with one session id per line"
+            f"{named}: {refusal_reason(error)}", fix="give a text file with one session id per line"
         ) from None
     found = list(dict.fromkeys(text for line in lines if (text := line.strip())))
     if len(found) > _MOST_SESSIONS:
-        raise SourceRefused(f"{named} names more than {_MOST_SESSIONS:,} sessions")
+        raise SourceRefused(f"{named} contains more than {_MOST_SESSIONS:,} session ids")
     return found
 
 
 def _check_tools(instance: AionforgeInstance, *, writes: bool = False) -> None:
     missing = [tool for tool in (*_NEEDED, *(["batch_capture"] if writes else [])) if not instance.has(tool)]
     if missing:
-        what = "accepts no captures" if missing == ["batch_capture"] else f"has no tool {missing[0]}"
-        raise InstanceFailed(f"this instance {what}; it may require signed writes, or not be Aionforge")
+        raise InstanceFailed(
+            f"the server has no tool {missing[0]}; perhaps it requires signed requests, or is not Aionforge"
+        )
 
 
 FORMAT = AionforgeFormat()

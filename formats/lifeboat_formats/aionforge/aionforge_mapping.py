@@ -33,19 +33,23 @@ class KindRule(NamedTuple):
 
 
 KINDS: dict[str, KindRule] = {
-    nodes.EPISODE: KindRule("episodic", None, False, "role, model and provenance in `x_aionforge`"),
-    nodes.FACT: KindRule("semantic", None, True, "predicate, object and subject in `x_aionforge`"),
-    nodes.ENTITY: KindRule("semantic", "aionforge:entity", True, "itself as `entities[0]`; never merged with another"),
-    nodes.NOTE: KindRule("summary", None, True, "context in `x_aionforge`"),
-    nodes.SKILL: KindRule("procedural", None, False, "name, description and body as text; never run"),
+    nodes.EPISODE: KindRule("episodic", None, False, "role, model and provenance are stored in `x_aionforge`"),
+    nodes.FACT: KindRule("semantic", None, True, "predicate, object and subject are stored in `x_aionforge`"),
+    nodes.ENTITY: KindRule(
+        "semantic", "aionforge:entity", True, "the entity itself becomes `entities[0]`; entities are never merged"
+    ),
+    nodes.NOTE: KindRule("summary", None, True, "the context is stored in `x_aionforge`"),
+    nodes.SKILL: KindRule("procedural", None, False, "name, description and body become text, which is never executed"),
     nodes.BAD_PATTERN: KindRule("procedural", "bad_pattern", False, ""),
-    nodes.WORK_ITEM: KindRule("semantic", "aionforge:work_item", False, "title and body as text"),
+    nodes.WORK_ITEM: KindRule("semantic", "aionforge:work_item", False, "title and body become text"),
 }
 _OTHER = "aionforge:"
 
 CORE_ROWS = (
-    MappingRow("CoreBlock `persona`", "`identity.json`: `prose.soul`", "alone, if there is no soul"),
-    MappingRow("any other CoreBlock", "`prose.custom_blocks.aionforge_<kind>_<id>`", "identity, never memory"),
+    MappingRow("CoreBlock `persona`", "`identity.json`: `prose.soul`", "only if there is no soul block"),
+    MappingRow(
+        "any other CoreBlock", "`prose.custom_blocks.aionforge_<kind>_<id>`", "part of the identity, never a memory"
+    ),
 )
 
 TIMES = {"captured_at": "observed_at", "observed_at": "observed_at"}
@@ -82,7 +86,7 @@ UNAVAILABLE = (
     "keywords, context and sources of notes",
     "body and parameters of skills",
     "vectors",
-    "nodes that were softly forgotten",
+    "nodes that were forgotten but not deleted",
 )
 """What no tool of an instance sends, unless it is part of a node anyway."""
 
@@ -208,7 +212,7 @@ def build_mapping_tables() -> list[MappingTable]:
     return [
         MappingTable("Nodes of Aionforge", [*_kind_rows(), *CORE_ROWS]),
         MappingTable("Fields of Aionforge's nodes", _field_rows()),
-        MappingTable("What no tool of Aionforge sends", [MappingRow(each, "left out") for each in UNAVAILABLE]),
+        MappingTable("Data that no Aionforge tool returns", [MappingRow(each, "left out") for each in UNAVAILABLE]),
     ]
 
 
@@ -216,7 +220,7 @@ def _kind_rows() -> list[MappingRow]:
     rows = []
     for kind, rule in KINDS.items():
         category = f", category `{rule.category}`" if rule.category else ""
-        back = "back: derived again by the instance" if rule.derived else _back(kind)
+        back = "sending to Aionforge: not needed, because Aionforge derives it again" if rule.derived else _back(kind)
         rows.append(
             MappingRow(f"`{kind}`", f"`{rule.memory_type}`{category}", "; ".join(filter(None, (rule.note, back))))
         )
@@ -225,19 +229,27 @@ def _kind_rows() -> list[MappingRow]:
 
 def _back(kind: str) -> str:
     known = {nodes.EPISODE: "`batch_capture`", nodes.WORK_ITEM: "`work_create`, `work_advance`"}
-    return f"back: {known.get(kind, f'an episode of role `{DEFAULT_ROLE}`')}"
+    return f"sending to Aionforge: {known.get(kind, f'an episode of role `{DEFAULT_ROLE}`')}"
 
 
 def _field_rows() -> list[MappingRow]:
-    rows = [MappingRow("`ingested_at`", "`temporal.created_at`", "every time in its original form in `x_aionforge`")]
+    rows = [
+        MappingRow(
+            "`ingested_at`", "`temporal.created_at`", "the original form of every time is stored in `x_aionforge`"
+        )
+    ]
     rows += [MappingRow(f"`{theirs}`", f"`temporal.{ours}`") for theirs, ours in TIMES.items()]
     rows += [MappingRow(f"`{theirs}`", f"`{ours}`") for theirs, ours in PLAIN.items()]
     rows.append(MappingRow("`keywords`", "`tags`"))
     rows.append(MappingRow("`access_count_recent`", "`temporal.access_count`"))
-    rows.append(MappingRow("`supersedes`, `superseded_by`", "`supersedes` of the newer one, status `superseded`"))
+    rows.append(
+        MappingRow(
+            "`supersedes`, `superseded_by`", "`supersedes` in the newer record; status `superseded` in the older one"
+        )
+    )
     rows += [MappingRow(f"`{theirs}`", f"`related_records`: `{ours}`") for theirs, ours in RELATIONS.items()]
     rows += [MappingRow(f"fact `{theirs}`", f"status `{ours}`") for theirs, ours in STATUS.items()]
-    rows.append(MappingRow("`expired_at`", "status `archived`", "softly forgotten, not deleted"))
+    rows.append(MappingRow("`expired_at`", "status `archived`", "forgotten but not deleted"))
     rows.append(MappingRow("`is_pinned`", "`pinned`", "back: `pin`"))
     rows.append(MappingRow("`agent:<id>`", "namespace `default`"))
     rows.append(MappingRow("`team:<name>`, `global`", "the same namespace"))

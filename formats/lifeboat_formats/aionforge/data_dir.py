@@ -86,7 +86,9 @@ def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
     if any(map(is_version_control, path.split("/"))):
         return VERSION_CONTROL
     name = path.rpartition("/")[2]
-    return None if is_folder or not name.endswith(_OF_A_RUN) else "it belongs to a running program on this machine"
+    return (
+        None if is_folder or not name.endswith(_OF_A_RUN) else "the file belongs to a running program on this machine"
+    )
 
 
 def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:

@@ -23,8 +23,8 @@ _QUERIES = (
     *("project", "meeting", "decision", "error", "how to", "today", "remember", "question", "name", "always", "never"),
 )
 _WHY = (
-    "enumeration incomplete (server 0.3.0 or older): this release cannot list its memories. Included"
-    " are memories captured here, the named sessions, and search results"
+    "the export may be incomplete, because Aionforge 0.3.0 and older cannot list all memories. It contains "
+    "memories already captured here, memories of the named sessions, and search results"
 )
 _MOST_WORDS = 60
 _MOST_ROUNDS = 50
@@ -133,5 +133,5 @@ def _work(instance: AionforgeInstance, found: ListedNodes) -> None:
     listed, is_all = instance.work()
     found.add(listed)
     if not is_all:
-        text = "there may be more work items: the instance lists at most 200 of each status"
+        text = "some work items may be missing, because Aionforge lists at most 200 for each status"
         found.notices.append(FormatNotice(WORK_INCOMPLETE, text))

@@ -82,7 +82,7 @@ class AionforgeInstance:
             total = _total(answer, CENSUS) if total is None else total
             found.update(dict.fromkeys(page))
         if total is not None and len(found) < total:
-            raise AnswerLost(f"Aionforge listed {len(found)} of {total} nodes", fix="try again")
+            raise AnswerLost(f"Aionforge listed only {len(found)} of {total} nodes", fix="try again")
         return list(found)
 
     def counts(self) -> str:
@@ -182,7 +182,7 @@ class AionforgeInstance:
             if cursor in seen:
                 break
             seen.add(cursor)
-        raise AnswerLost(f"the pages of {tool} do not end")
+        raise AnswerLost(f"the list that Aionforge returns for {tool} repeats its pages without end")
 
 
 def _nodes(answer: ToolAnswer) -> list[AionforgeNode]:
@@ -192,7 +192,7 @@ def _nodes(answer: ToolAnswer) -> list[AionforgeNode]:
     said = text_form.parse_figures(answer.text, "read_memory").get("found")
     found = [nodes.node_from_text(each) for each in text_form.parse_memories(answer.text)]
     if said is None or not said.isdecimal() or int(said) != len(found):
-        raise UnreadableAnswer("it does not have the number of memories it states")
+        raise UnreadableAnswer("the number of memories in the answer differs from the number that the answer states")
     return found
 
 
@@ -202,14 +202,16 @@ def _listed(answer: ToolAnswer, tool: str) -> list[str]:
     if said is not None:
         found = _list_in(said, tool).get("memories" if tool == CENSUS else "episodes")
         if not isinstance(found, list) or not all(map(_has_id, found)):
-            raise AnswerLost(f"the answer of Aionforge to {tool} has no list")
+            raise AnswerLost(f"the answer of Aionforge to {tool} does not contain a list")
         return [nodes.normal_id(each["id"]) for each in found]
     with reading_answer(tool):
         tagged = [nodes.normal_id(each.attributes.get("id", "")) for each in text_form.parse_memories(answer.text)]
         count = text_form.parse_figures(answer.text, tool).get("count")
     found = tagged or text_form.ids_by_line("\n".join(answer.text.splitlines()[1:]))
     if count is None or not count.isdecimal() or int(count) != len(found):
-        raise AnswerLost(f"the answer of Aionforge to {tool} does not have the number of entries it states")
+        raise AnswerLost(
+            f"the number of entries in the answer of Aionforge to {tool} differs from the number that the answer states"
+        )
     return found
 
 

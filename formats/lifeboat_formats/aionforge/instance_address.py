@@ -81,7 +81,7 @@ def principal_of(agent_id: str, teams: str) -> AssertedPrincipal:
     """Parse a principal from user input: a UUID and comma-separated names. Raises SourceRefused."""
     agent_id = agent_id.strip()
     if agent_id and not ids.is_uuid(agent_id):
-        raise SourceRefused("an Aionforge agent is named by a UUID", fix=_EXAMPLE)
+        raise SourceRefused("the id of an Aionforge agent must be a UUID", fix=_EXAMPLE)
     return AssertedPrincipal(agent_id.lower(), tuple(name for each in teams.split(",") if (name := each.strip())))
 
 
@@ -95,7 +95,7 @@ def read_token_file(path: Path) -> str:
     except OSError as error:
         raise InstanceFailed(f"the token in {path} cannot be read: {error.strerror}", fix=f"ls -l {path}") from None
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise InstanceFailed(f"other users may read the token in {path}", fix=f"chmod 600 {path}")
+        raise InstanceFailed(f"other users of this machine can read the token in {path}", fix=f"chmod 600 {path}")
     return check_token(data.decode("ascii", "replace").strip(), str(path))
 
 
@@ -108,7 +108,7 @@ def read_environment_token(environment: Mapping[str, str]) -> str:
 def check_token(text: str, where: str) -> str:
     """Return a token after checking that it fits into a header. Raises InstanceFailed."""
     if not text or len(text) > _LARGEST_TOKEN or not all("!" <= char <= "~" for char in text):
-        raise InstanceFailed(f"{where} contains no token: expected one line of letters, digits and signs")
+        raise InstanceFailed(f"{where} contains no token; one line of letters, digits and punctuation was expected")
     return text
 
 
@@ -134,9 +134,9 @@ def _url(place: str) -> str:
     except ValueError:
         is_whole = False
     if not is_whole:
-        raise SourceRefused("this is not the address of an instance", fix=_EXAMPLE)
+        raise SourceRefused("the text is not the address of an Aionforge server", fix=_EXAMPLE)
     if parts.username or parts.password:
         raise SourceRefused(
-            "the address contains a user name or a password", fix="a token in a file: --token-file FILE"
+            "the address contains a user name or a password", fix="put the token into a file and use --token-file FILE"
         )
     return place if parts.path not in ("", "/") else f"{parts.scheme}://{parts.netloc}/mcp"

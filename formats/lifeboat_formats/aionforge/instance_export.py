@@ -58,7 +58,10 @@ def export_instance(
     _tell_unread(made, [*listed.ids, *listed.cores], {node.id for node in (*memories, *cores)})
     if audit and instance.has("audit_history"):
         _take_audit(made, instance)
-    text = f"no Aionforge tool returns these, so they are not in the export: {'; '.join(aionforge_mapping.UNAVAILABLE)}"
+    text = (
+        "the export does not contain this data, because no Aionforge tool returns it: "
+        f"{'; '.join(aionforge_mapping.UNAVAILABLE)}"
+    )
     made.notices.append(FormatNotice(UNAVAILABLE, text))
     return made
 
@@ -122,12 +125,13 @@ def _take_cores(made: InstanceExport, name: str, cores: Sequence[AionforgeNode])
     document = core_blocks.build_identity(cores, name, None)
     made.entries[archive_layout.IDENTITY] = json_codec.encode_pretty(document)
     made.fates += [
-        ItemFate("identity", node.id, ItemOutcome.TRANSFORMED, "a core block is part of the identity") for node in cores
+        ItemFate("identity", node.id, ItemOutcome.TRANSFORMED, "a core block became part of the identity")
+        for node in cores
     ]
 
 
 def _tell_unread(made: InstanceExport, wanted: Sequence[str], read: set[str]) -> None:
-    reason = "it was listed, but was deleted or may not be read"
+    reason = "the memory is in Aionforge's list, but was deleted or is not readable for this agent"
     unread = (id for id in dict.fromkeys(wanted) if id not in read)
     made.fates += [ItemFate("memory", id, ItemOutcome.UNRESOLVED, reason, "unread") for id in unread]
 
@@ -139,7 +143,7 @@ def _take_audit(made: InstanceExport, instance: AionforgeInstance) -> None:
         try:
             events += instance.audit(kind)
         except ToolFailed as error:
-            text = f"audit events may not be read: {error.error_code or 'an error'}"
+            text = f"Aionforge did not allow reading audit events: {error.error_code or 'unknown error'}"
             made.notices.append(FormatNotice("audit_incomplete", text, kind))
             break
         if len(events) > _MOST_EVENTS:

@@ -43,8 +43,8 @@ def check_allowed(installation: Installation) -> None:
     """Raise DatabaseAbsent if the user has not permitted asking the instance."""
     if not installation.remote:
         raise DatabaseAbsent(
-            "its memories are on a server that Lifeboat reads only if you allow it, so they are not captured "
-            f"({ALLOW})",
+            "the agent stores its memories on a server, and you have not allowed Lifeboat to read it, so they are "
+            f"not captured. To allow it: {ALLOW}",
             fix=ALLOW,
         )
 
@@ -57,7 +57,7 @@ def open_instance(installation: Installation) -> Iterator[AionforgeInstance]:
             installation.server or instance_address.DEFAULT, token=instance_address.read_environment_token(os.environ)
         )
         if not asked.principal.agent_id and not asked.token:
-            raise RuntimeDatabaseError("the address of Aionforge names no agent", fix=NAME)
+            raise RuntimeDatabaseError("the address of Aionforge does not name an agent", fix=NAME)
         with InstanceConnection(asked) as connection:
             yield AionforgeInstance(connection)
     except InterchangeError as error:
@@ -91,6 +91,6 @@ def _rows(installation: Installation) -> Iterator[StoredRow]:
 def _check_lists(instance: AionforgeInstance) -> None:
     if not instance.lists_everything:
         raise RuntimeDatabaseError(
-            "this release of Aionforge cannot list its memories, so they are not captured individually",
+            "this release of Aionforge cannot list its memories, so Lifeboat cannot capture single memories",
             fix="lifeboat alf convert ADDRESS --from aionforge",
         )

@@ -45,7 +45,7 @@ class ToolFailed(InstanceFailed):
     retryable = False
 
     def __init__(self, tool: str, error_code: str) -> None:
-        super().__init__(f"Aionforge answered {tool} with {error_code or 'an error'}", fix=_fix(error_code))
+        super().__init__(f"the Aionforge tool {tool} failed: {error_code or 'unknown error'}", fix=_fix(error_code))
         self.error_code = error_code
 
 
@@ -165,7 +165,7 @@ class InstanceConnection:
 
         status = self._seen.status
         if status == _TOO_LARGE:
-            return BodyTooLarge(f"Aionforge refuses a request of this size for {tool}")
+            return BodyTooLarge(f"Aionforge refused the request to {tool}, because it is too large")
         if status in _REFUSED:
             return _refused(status)
         lost = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT, mcp_types.PARSE_ERROR)
@@ -180,27 +180,37 @@ class InstanceConnection:
         if self._seen.status in _REFUSED:
             return _refused(self._seen.status)
         where = self.address.url or self.address.command[0]
-        why = f"within {self.limits.connect:g} seconds" if isinstance(error, TimeoutError) else "as an Aionforge server"
-        fix = "aionforge serve http" if self.address.url else "stdio:COMMAND with a command as: aionforge serve stdio"
-        return InstanceFailed(f"no instance of Aionforge answers at {where} {why}", fix=fix)
+        message = f"the program at {where} does not answer like an Aionforge server"
+        if isinstance(error, TimeoutError):
+            message = f"no Aionforge server answered at {where} within {self.limits.connect:g} seconds"
+        stdio = "use stdio:COMMAND, for example with the command: aionforge serve stdio"
+        return InstanceFailed(message, fix="aionforge serve http" if self.address.url else stdio)
 
 
 def _refused(status: int) -> InstanceFailed:
-    what = "the token, or requires one" if status == _REFUSED[0] else "this host or origin, or the token"
-    return InstanceFailed(f"Aionforge refuses {what}").with_again("--token-file", "FILE")
+    message = "Aionforge refused the host, the origin or the token of the request"
+    if status == _REFUSED[0]:
+        message = "Aionforge refused the token, or the request had no token"
+    return InstanceFailed(message).with_again("--token-file", "FILE")
 
 
 def _fix(error_code: str) -> str | None:
     if error_code == "ERR_PRINCIPAL_REQUIRED":
-        return "--agent-id UUID, or --token-file FILE"
-    return "--agent-id UUID of the token's own agent" if error_code == "ERR_PRINCIPAL_MISMATCH" else None
+        return "use --agent-id UUID, or --token-file FILE"
+    return (
+        "use --agent-id with the UUID of the agent that the token belongs to"
+        if error_code == "ERR_PRINCIPAL_MISMATCH"
+        else None
+    )
 
 
 def _import() -> None:
     try:
         import mcp  # noqa: F401
     except ImportError:
-        raise ExtraMissing("the library for Aionforge is not installed", fix=extra_command("aionforge")) from None
+        raise ExtraMissing(
+            "the Python library that connects to Aionforge (mcp) is not installed", fix=extra_command("aionforge")
+        ) from None
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.propagate = False
@@ -264,7 +274,7 @@ async def _streams(
             seen.status = response.status_code
         length = response.headers.get("content-length", "0")
         if length.isdigit() and int(length) > _LARGEST_ANSWER:
-            raise httpx2.DecodingError("the answer is too large")
+            raise httpx2.DecodingError("the answer of Aionforge is too large")
 
     headers = {"authorization": f"Bearer {address.token}"} if address.token else {}
     timeout = httpx2.Timeout(limits.call, connect=limits.connect)

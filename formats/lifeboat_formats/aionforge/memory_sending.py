@@ -29,8 +29,8 @@ BATCH_BYTES = 900_000
 """Largest batch as JSON. An instance accepts a mebibyte over HTTP, including everything around the texts."""
 _EXACT = "exact_duplicate"
 FOREIGN, TOO_LARGE, REFUSED = "foreign", "too_large", "refused"
-_HELD = "the instance has the same text already"
-_ELSEWHERE = "the instance has the same text already, in a namespace you may not read"
+_HELD = "Aionforge already has a memory with the same text"
+_ELSEWHERE = "Aionforge already has a memory with the same text, in a namespace that this agent may not read"
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class InstanceWriter:
             receipts = self._receipts(batch)
         except BodyTooLarge:
             if len(batch) == 1:
-                self._tell(batch[0], ItemOutcome.REJECTED, "it is larger than the instance accepts", TOO_LARGE)
+                self._tell(batch[0], ItemOutcome.REJECTED, "the memory is larger than Aionforge accepts", TOO_LARGE)
                 return
             half = len(batch) // 2
             self.send(batch[:half])
@@ -190,7 +190,7 @@ class InstanceWriter:
             self.done.counts["redactions"] += receipt.redactions
             self.done.counts["flags"] += receipt.flags
             if receipt.error:
-                reason = f"the instance refuses it: {receipt.error}"
+                reason = f"Aionforge refused the memory: {receipt.error}"
                 self._tell(item, ItemOutcome.REJECTED, reason, receipt.error.lower())
                 continue
             is_altered = bool(receipt.redactions or receipt.flags)
@@ -227,7 +227,10 @@ class InstanceWriter:
             except ToolFailed:
                 failed += 1
         if failed:
-            text = f"{failed} {'memory is' if failed == 1 else 'memories are'} pinned here, and not in the instance"
+            text = (
+                f"{failed} {'memory is' if failed == 1 else 'memories are'} pinned in the archive, but could "
+                "not be pinned in Aionforge"
+            )
             self.done.notices.append(FormatNotice("not_pinned", text))
 
 
@@ -238,5 +241,5 @@ def _stored(item: OutgoingMemory, receipt: CaptureReceipt) -> ItemFate:
     said = [
         f"{count} {what}" for count, what in ((receipt.redactions, "redacted"), (receipt.flags, "flagged")) if count
     ]
-    reason = f"the instance stores a different text: {' and '.join(said)} in it"
+    reason = f"Aionforge changed the text ({' and '.join(said)})"
     return ItemFate(MEMORY, item.id, ItemOutcome.TRANSFORMED, reason, "altered")

@@ -62,16 +62,18 @@ def node_from_data(found: Any) -> AionforgeNode:
     """Return the node in an element of `memories`. Raises UnreadableAnswer if it has no id or kind, was truncated, or
     is nested too deep."""
     if not isinstance(found, dict):
-        raise UnreadableAnswer("a memory in the answer is not an object")
+        raise UnreadableAnswer("a memory in Aionforge's answer is not a JSON object")
     id, kind = found.get("id"), found.get("kind")
     if not isinstance(id, str) or not isinstance(kind, str):
-        raise UnreadableAnswer("a memory in the answer has no id, or no kind")
+        raise UnreadableAnswer("a memory in Aionforge's answer has no id or no kind")
     if any(value is True for name, value in found.items() if name.endswith("_truncated")):
-        raise UnreadableAnswer("a memory in the answer is truncated")
+        raise UnreadableAnswer("a memory in Aionforge's answer is incomplete")
     if _depth(found) > _DEEPEST:
-        raise UnreadableAnswer("a memory in the answer is nested too deeply")
+        raise UnreadableAnswer("a memory in Aionforge's answer is nested too deeply")
     if not _is_plain(found):
-        raise UnreadableAnswer("a memory in the answer contains a number or a character that JSON cannot represent")
+        raise UnreadableAnswer(
+            "a memory in Aionforge's answer contains a number or a character that JSON cannot represent"
+        )
     fields = {name: value for name, value in found.items() if not name.endswith("_truncated")}
     return make_node(id, kind, fields)
 
@@ -81,7 +83,7 @@ def node_from_text(found: TaggedMemory) -> AionforgeNode:
     attributes = dict(found.attributes)
     id, kind = attributes.pop("id", ""), attributes.pop("kind", "")
     if not id or not kind:
-        raise UnreadableAnswer("a memory in the answer has no id, or no kind")
+        raise UnreadableAnswer("a memory in Aionforge's answer has no id or no kind")
     fields: JsonObject = {}
     provenance: JsonObject = {}
     for name, written in attributes.items():

@@ -17,9 +17,9 @@ from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.errors import InterchangeError
 
 TITLE = "Aionforge"
-_CUT = "a credential was cut out of it; --with-credentials restores it"
-_NOT_ALLOWED = f"it is stored by {TITLE}, which Lifeboat writes only if you allow it: {instance_rows.ALLOW}"
-_WAITS = f"it was not written to {TITLE} yet; start {TITLE} and run the same restore again"
+_CUT = "a credential was removed from this memory; restore with --with-credentials to write the memory"
+_NOT_ALLOWED = f"this memory belongs in {TITLE}. To allow Lifeboat to write it: {instance_rows.ALLOW}"
+_WAITS = f"this memory is not in {TITLE} yet; start {TITLE} and run the same restore again"
 
 
 def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite:

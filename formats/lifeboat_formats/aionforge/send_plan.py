@@ -26,10 +26,10 @@ from lifeboat_formats.interchange.cleaning import Cleaner
 MEMORY = "memory"
 DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"
 _OMITTED = {
-    DERIVED: "the instance derives it again from its episodes",
-    ARCHIVED: "it is archived, and forgotten memories are not restored",
-    "superseded": "it is superseded, and its replacement is missing",
-    "deleted": "it was deleted later",
+    DERIVED: "Aionforge derives this memory again from its episodes",
+    ARCHIVED: "the memory is archived (forgotten), and such memories are not sent",
+    "superseded": "the memory is superseded, and the memory that replaces it is missing",
+    "deleted": "the memory was deleted later",
 }
 _NO_PLACE = {
     "tags": "tags",
@@ -109,15 +109,15 @@ def list_document_fates(state: State) -> Iterator[ItemFate]:
     for entry in state.entries():
         kind = _kind_of(entry.path)
         if kind is not None:
-            yield ItemFate(kind, entry.path, ItemOutcome.OMITTED, _WHY.get(kind, "an instance stores no files"))
+            yield ItemFate(kind, entry.path, ItemOutcome.OMITTED, _WHY.get(kind, "Aionforge does not store files"))
 
 
 _WHY = {
-    "identity": "no Aionforge tool writes core blocks",
-    "principal": "Aionforge has no field for it",
-    "credential": "credentials are never sent",
-    "vector": "the instance computes its own",
-    "document": "Aionforge has no field for it",
+    "identity": "Aionforge has no tool that writes core blocks (identity texts)",
+    "principal": "Aionforge has no field for this data",
+    "credential": "credentials are never sent to Aionforge",
+    "vector": "vectors are not sent, because Aionforge computes its own",
+    "document": "Aionforge has no field for this data",
 }
 
 
@@ -230,11 +230,11 @@ def fate_of_item(item: OutgoingMemory) -> ItemFate:
     if item.is_cleaned:
         said.append("redacted")
     if item.reasons:
-        said.append(f"without its {', '.join(item.reasons)}")
+        said.append(f"without {', '.join(item.reasons)}")
     if not said:
         return ItemFate(MEMORY, item.id, ItemOutcome.ACCEPTED)
     code = CLEANED if item.is_cleaned else AS_EPISODE
-    return ItemFate(MEMORY, item.id, ItemOutcome.TRANSFORMED, f"an episode, {' and '.join(said)}", code)
+    return ItemFate(MEMORY, item.id, ItemOutcome.TRANSFORMED, f"sent as an episode, {' and '.join(said)}", code)
 
 
 def list_losses(made: SendPlan) -> Iterable[ItemFate]:

@@ -54,10 +54,10 @@ def parse_memories(text: str) -> Iterator[TaggedMemory]:
         end = text.find(">", start, start + _LONGEST_HEAD)
         close = text.find(_CLOSE, end) if end >= 0 else -1
         if close < 0:
-            raise UnreadableAnswer("the answer ends inside a memory")
+            raise UnreadableAnswer("the answer of Aionforge ends in the middle of a memory")
         body = text[end + 1 : close]
         if "<" in body:
-            raise UnreadableAnswer("a memory in the answer is not closed")
+            raise UnreadableAnswer("the end mark of a memory is missing in Aionforge's answer")
         yield TaggedMemory(_attributes(text[start + len(_OPEN) : end]), unescape_text(body))
         at = close + len(_CLOSE)
 
@@ -76,7 +76,7 @@ def _attributes(head: str) -> dict[str, str]:
         found[hit[1]] = unescape_text(hit[2])
         at = hit.end()
     if head[at:].strip(" \t\r\n/"):
-        raise UnreadableAnswer("a memory in the answer has invalid attributes")
+        raise UnreadableAnswer("a memory in Aionforge's answer has invalid attributes")
     return found
 
 
@@ -95,7 +95,7 @@ def parse_figures(text: str, tool: str) -> dict[str, str]:
     not."""
     head = text.lstrip().split("\n", 1)[0]
     if not head.startswith(f"[{tool}]"):
-        raise UnreadableAnswer(f"the answer to {tool} has an unknown beginning")
+        raise UnreadableAnswer(f"the answer of Aionforge to {tool} begins in an unknown form")
     return {name: value for name, value in _FIGURE.findall(head)}
 
 
@@ -119,7 +119,7 @@ def parse_receipt(text: str) -> CaptureReceipt:
     """Parse the receipt of one capture. Raises UnreadableAnswer."""
     hit = _RECEIPT.search(text)
     if hit is None or _UUID.fullmatch(hit[1]) is None:
-        raise UnreadableAnswer("a receipt is not valid")
+        raise UnreadableAnswer("a receipt in Aionforge's answer is not valid")
     said = dict(_FIGURE.findall(text[hit.end() :].split("\n", 1)[0]))
     return CaptureReceipt(hit[1].lower(), hit[2], _count(said.get("redactions")), _count(said.get("flags")))
 
@@ -129,7 +129,7 @@ def parse_batch_receipts(text: str, items: int) -> list[CaptureReceipt]:
     said = parse_figures(text, "batch_capture")
     lines = [line for line in text.lstrip().splitlines()[1:] if line.strip()]
     if said.get("items") != str(items) or len(lines) != items:
-        raise UnreadableAnswer("the number of receipts differs from the number of texts sent")
+        raise UnreadableAnswer("Aionforge returned another number of receipts than texts were sent")
     return [_item(line, place) for place, line in enumerate(lines)]
 
 
@@ -138,7 +138,7 @@ def _item(line: str, place: int) -> CaptureReceipt:
     if failed is None:
         return parse_receipt(line)
     if int(failed[1]) != place:
-        raise UnreadableAnswer("the receipts are not in the order of the texts")
+        raise UnreadableAnswer("Aionforge's receipts are not in the order of the texts that were sent")
     return CaptureReceipt("", error=failed[2])
 
 
@@ -146,7 +146,7 @@ def parse_created_id(text: str) -> str:
     """Return the id of a created work item. Raises UnreadableAnswer."""
     hit = _CREATED.search(text)
     if hit is None or _UUID.fullmatch(hit[1]) is None:
-        raise UnreadableAnswer("the answer does not name the new item")
+        raise UnreadableAnswer("the answer of Aionforge does not contain the id of the new item")
     return hit[1].lower()
 
 

@@ -20,8 +20,8 @@ from lifeboat_formats.aionforge.sent_notes import InstanceCopy, SentNotes
 from lifeboat_formats.interchange.errors import InstanceFailed
 
 _FIRST = aionforge_mapping.WORK_STATUSES[0]
-_HELD = "the instance has this work item already"
-_EDITED = "no Aionforge tool changes the text of an existing work item"
+_HELD = "Aionforge already has this work item"
+_EDITED = "Aionforge has no tool that changes the text of an existing work item"
 
 
 class WorkWriter:
@@ -58,12 +58,12 @@ class WorkWriter:
         try:
             self._note(item, node, self._made(item, node, parent))
         except ToolFailed as error:
-            reason = f"the instance refuses it: {error.error_code or 'an error'}"
+            reason = f"Aionforge refused the work item: {error.error_code or 'unknown error'}"
             return ItemFate(MEMORY, item.id, ItemOutcome.REJECTED, reason, "refused")
         said = ["its parent"] if node.fields.get("parent") and parent is None else []
         said += [] if self._advanced(node) else ["its state"]
         if said:
-            reason = f"a work item without {' and '.join(said)}"
+            reason = f"the work item was sent without {' and '.join(said)}"
             return ItemFate(MEMORY, item.id, ItemOutcome.TRANSFORMED, reason, "work_item")
         return ItemFate(MEMORY, item.id, ItemOutcome.ACCEPTED)
 

@@ -24,9 +24,9 @@ from lifeboat_formats.interchange.text_edits import replace_spans
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
-    FormatOption(REDACT, "replace mail addresses, numbers, secrets by [redacted:...]", writes=True),
-    FormatOption(DETECT, "a file with more words to redact, one per line", OptionKind.FILE, writes=True),
-    FormatOption(ALLOW_SECRETS, "write text that looks like a secret unchanged", writes=True),
+    FormatOption(REDACT, "replace mail addresses, personal numbers and secrets with [redacted:...]", writes=True),
+    FormatOption(DETECT, "a file with further words to replace, one per line", OptionKind.FILE, writes=True),
+    FormatOption(ALLOW_SECRETS, "export text that looks like a secret without changes", writes=True),
 )
 
 _REDACTED = re.compile(r"\[redacted:(?:" + "|".join(KINDS) + r")\]")
@@ -93,7 +93,9 @@ class Cleaner:
             clear, found = self._redacted(text)
         except Exception as error:
             # Not chained, because the error may quote the text.
-            raise SanitizerFailed(f"{where or 'a text'} was not written: {type(error).__name__}") from None
+            raise SanitizerFailed(
+                f"{where or 'a text'} was not exported, because the search for secrets failed ({type(error).__name__})"
+            ) from None
         secrets = [each for each in found if each.kind == SECRET]
         if secrets and not (self.redacts or self.allows_secrets):
             kinds = ", ".join(sorted({each.pattern for each in secrets}))
@@ -122,7 +124,7 @@ class Cleaner:
     def _value(self, value: Any, where: str, depth: int) -> Any:
         if depth > _DEEPEST:
             raise SanitizerFailed(
-                f"{where or 'a value'} was not written: it is nested more than {_DEEPEST} levels deep"
+                f"{where or 'a value'} was not exported, because it is nested more than {_DEEPEST} levels deep"
             )
         if isinstance(value, str):
             return self.clean(value, where=where)
@@ -142,7 +144,7 @@ class Cleaner:
                 return text, everything
             everything.extend(found)
             text = replace_spans(text, ((each.start, each.end, f"[redacted:{each.kind}]") for each in found))
-        raise RuntimeError("the number of matches does not end")
+        raise RuntimeError("the search for secrets found too many matches in one text")
 
     def _find(self, text: str) -> list[DetectedSpan]:
         masked = _REDACTED.sub(lambda hit: _MASK * len(hit[0]), text) if "[redacted:" in text else text
@@ -164,13 +166,15 @@ def read_word_list(path: Path) -> list[str]:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise InterchangeError(
-            f"{path}: {refusal_reason(error)}", fix="a text file with one word or name per line"
+            f"{path}: {refusal_reason(error)}", fix="give a text file with one word or name per line"
         ) from error
     entries = [line.strip() for line in lines if line.strip()]
     if len(entries) > _MOST_LISTED:
-        raise InterchangeError(f"{path} has more than {_MOST_LISTED:,} entries", fix="a shorter list")
+        raise InterchangeError(f"{path} contains more than {_MOST_LISTED:,} words", fix="a shorter list")
     for entry in entries:
         if not any(char.isalnum() for char in entry):
             line = next(nth for nth, each in enumerate(lines, 1) if each.strip() == entry)
-            raise InterchangeError(f"{path} line {line} has no letter or digit", fix="one word or name per line")
+            raise InterchangeError(
+                f"line {line} of {path} contains no letter or digit", fix="write one word or name in each line"
+            )
     return entries

@@ -170,11 +170,11 @@ class Format:
 
     def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state as a file, in pieces. Raises InterchangeError, before the first byte where possible."""
-        raise NoInstance(f"{self.title} is not a file format: give the address of a running instance")
+        raise NoInstance(f"{self.title} is a server, not a file format: give the address of a running server")
 
     def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state into a running instance. Raises NoInstance for a format of files."""
-        raise NoInstance(f"{self.title} is written to a file and cannot be sent to {address}")
+        raise NoInstance(f"{self.title} is a file format, so it cannot be sent to the address {address}")
 
     def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
         """Return everything that is wrong with a source, in order."""

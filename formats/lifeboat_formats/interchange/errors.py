@@ -18,7 +18,7 @@ from lifeboat_adapters.errors import AdapterError
 
 class InterchangeError(AdapterError):
     code = "interchange"
-    title = "This cannot be converted"
+    title = "The conversion is not possible"
 
 
 class UnknownFormat(InterchangeError):
@@ -43,7 +43,7 @@ class SourceRefused(InterchangeError):
 
 class NoInstance(InterchangeError):
     code = "no_instance"
-    title = "The format needs another kind of target"
+    title = "This format cannot be written to this target"
 
 
 class InstanceFailed(InterchangeError):
@@ -54,7 +54,7 @@ class InstanceFailed(InterchangeError):
 
 class SecretsFound(InterchangeError):
     code = "secrets_found"
-    title = "This would write secrets in plain text"
+    title = "The export would write secrets in plain text"
     exit_status = 3
 
 
@@ -65,4 +65,4 @@ class SanitizerFailed(InterchangeError):
 
 class ExtraMissing(InterchangeError):
     code = "extra_missing"
-    title = "A part of Lifeboat that this needs is not installed"
+    title = "An optional part of Lifeboat that this command needs is not installed"

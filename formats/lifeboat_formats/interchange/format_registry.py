@@ -33,7 +33,9 @@ def list_formats() -> list[str]:
 def load_format(name: str) -> Format:
     """Load a format by name. Raises UnknownFormat, which lists the known names."""
     if name not in _points():
-        raise UnknownFormat(f"{name!r} is not one of the installed formats: {', '.join(list_formats()) or 'none'}")
+        raise UnknownFormat(
+            f"the format {name!r} is not installed; the installed formats are: {', '.join(list_formats()) or 'none'}"
+        )
     return _loaded(name)
 
 
@@ -45,8 +47,11 @@ def detect_format(source: str) -> Format:
     if len(found) == 1:
         return _loaded(found[0])
     if found:
-        raise UnknownFormat(f"{source} could be {' and '.join(found)}", fix="lifeboat alf convert --from FORMAT")
-    raise UnknownFormat(f"{source} has no known format ({', '.join(list_formats())})")
+        raise UnknownFormat(
+            f"the format of {source} is not clear: it could be {' or '.join(found)}",
+            fix="lifeboat alf convert --from FORMAT",
+        )
+    raise UnknownFormat(f"{source} is not a file in a known format ({', '.join(list_formats())})")
 
 
 def _head(path: Path) -> bytes:

@@ -120,7 +120,7 @@ class RecordedLink:
         for length in range(len(words), 0, -1):
             if words[:length] in self._answers:
                 return self._answers[words[:length]]
-        raise BadRequest(f"the recording has no answer to: lifeboat {' '.join(words)}")
+        raise BadRequest(f"the demo has no recorded output for this command: lifeboat {' '.join(words)}")
 
     async def events(self) -> AsyncIterator[JsonObject]:
         while (event := await self._events.get()) is not None:

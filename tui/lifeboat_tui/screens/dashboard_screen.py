@@ -44,7 +44,7 @@ CHANGES = 20
 REST = 0.08
 """Seconds that the cursor must rest on an agent before its timeline is loaded, so that a held key loads none."""
 ASKING = "Loading the status of your agents..."
-NOBODY = "No agent is protected yet. Press a to bring your agent back, or to protect the agents on this machine."
+NOBODY = "No agent is protected yet. Press a to restore an agent, or to protect the agents on this machine."
 
 
 class DashboardScreen(LifeboatScreen):
@@ -54,21 +54,23 @@ class DashboardScreen(LifeboatScreen):
         UserAction("sync", "s", "sync", "Capture the agent now and push it to every remote", footer=True, writes=True),
         UserAction("pause", "space", "pause", "Pause captures of the agent, or resume them", footer=True, writes=True),
         UserAction("open", "enter", "timeline", "Open the agent's timeline", footer=True),
-        UserAction("restore", "r", "restore", "Restore the agent, in place or elsewhere", footer=True),
-        UserAction("accept", "A", "accept", "Confirm that a held removal was intended, and push it", writes=True),
+        UserAction("restore", "r", "restore", "Restore the agent into its workspace or another folder", footer=True),
+        UserAction(
+            "accept", "A", "accept", "Accept a capture that is held because it removed much, and push it", writes=True
+        ),
         UserAction("verify", "v", "verify", "Read the agent's newest sequence back and compare every byte"),
         UserAction("undo", "u", "undo", "Undo the last restore of the agent", writes=True),
-        UserAction("purge", "P", "purge", "Purge data from the whole history, with a signed receipt"),
+        UserAction("purge", "P", "purge", "Destroy data in the whole history, with a signed receipt"),
         UserAction("add", "a", "add agents", "Find the agents on this machine and protect them"),
         FILTER,
     )
     HELP = """
-The first line gives the age of the oldest last verified copy and where that copy is: it is what a restore would bring
-back today. The table lists the agents. Details and recent events of the agent under the cursor are below; on a wide
-terminal its timeline is on the right.
+The first line compares the newest verified copies of all agents and shows the age and the place of the oldest one: a
+restore today would bring back a state of at least that time. The table lists the agents. Below are details and recent
+events of the selected agent; a wide terminal also shows its timeline on the right.
 
-An agent that is held, moved, overdue or in error needs you. NOTE gives the reason, and the details name the key to
-press.
+An agent needs action if its state is held, moved, overdue or error. NOTE shows the reason, and the details name the key
+to press.
 """
     CSS = """
     DashboardScreen #verdict { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
@@ -154,7 +156,7 @@ press.
         shown = "warning" if status.state == "ok" and level != SafetyLevel.SAFE else status.state
         kind = "muted" if level == SafetyLevel.NONE else STYLES.get(shown, "muted")
         key = "" if status.key.state == "ok" or not status.agents else f"  {make_plain(status.key.note)}"
-        stale = "  (last known; waiting for the daemon)" if self.lifeboat.is_stale else ""
+        stale = "  (old information; waiting for the daemon)" if self.lifeboat.is_stale else ""
         lines = [
             Content.assemble((self.glyphs.sign(shown), _style(kind)), f" {make_plain(status.verdict)}{key}{stale}")
         ]
@@ -242,17 +244,17 @@ press.
             yield Content.styled(helps, "bold")
         yield format_pair("workspace", agent.workspace)
         if not agent.vault_opened:
-            yield format_pair("vault", "could not be opened: captures and verification are unknown")
+            yield format_pair("vault", "could not be opened, so its captures and verification are unknown")
         else:
             captured = "nothing yet"
             if agent.sequence is not None:
                 age = format_short_age(agent.last_captured_at, now)
-                captured = f"sequence {agent.sequence}, {age}, {format_size(agent.vault_bytes)} in all"
+                captured = f"sequence {agent.sequence}, {age}, {format_size(agent.vault_bytes)} for all sequences"
             yield format_pair("captured", captured)
             where = "" if agent.verified_in is None else f", {_place(agent.verified_in)}"
             yield format_pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
         if not agent.remotes:
-            yield format_pair("remotes", "none: all copies are on this disk (press 7 to add a remote)")
+            yield format_pair("remotes", "none, so all copies are on this disk (press 7 to add a remote)")
         for remote in agent.remotes:
             yield format_pair("remote", self._remote(remote))
 
@@ -284,9 +286,9 @@ press.
     def why_not(self, act: str) -> str | None:
         agent = self.chosen
         if act in ("sync", "pause", "open", "restore", "purge", "verify", "undo", "accept") and agent is None:
-            return "there is no agent yet; press a to add one"
+            return "no agent is protected yet; press a to add one"
         if act == "accept" and agent is not None and agent.held is None:
-            return "no removal of this agent is held"
+            return "no capture of this agent is held"
         return None
 
     def do_open(self) -> None:
@@ -330,11 +332,11 @@ press.
         agent = self.chosen
         assert agent is not None
         question = ConfirmDialog(
-            f"Accept the removal in {agent.name}?",
+            f"Accept the capture of {agent.name} that removed much?",
             [
                 *agent.reasons,
                 "",
-                "Accepting pushes it to the remotes. You can still restore earlier sequences.",
+                "The held capture will be pushed to the remotes. You can still restore earlier sequences.",
             ],
             yes="Accept",
         )
@@ -366,11 +368,11 @@ def describe_outcome(words: tuple[str, ...], document: JsonObject) -> str:
             return f"capture failed ({one.get('code', 'error')})"
         changed = f"captured sequence {one.get('sequence')}" if one.get("changed") else "no changes"
         behind = [each["name"] for each in one.get("remotes", []) if each.get("state") != "ok"]
-        return changed + (f"; not pushed to {', '.join(behind)} yet" if behind else "")
+        return changed + (f"; not yet pushed to {', '.join(behind)}" if behind else "")
     if words[0] == "verify":
         wrong = document.get("mismatches") or []
         return (
-            f"{count_text(len(wrong), 'difference')} found"
+            f"the stored data is damaged: {count_text(len(wrong), 'difference')} found"
             if wrong
             else f"sequence {document.get('sequence')} verified, every byte matches"
         )
@@ -392,19 +394,19 @@ def _nobody(status: Status) -> str:
     if not status.offers:
         return NOBODY
     found = "\n".join(f"  {offer.name} ({offer.runtime}) in {offer.workspace}" for offer in status.offers)
-    ways = "Press a to bring your agent back, or to protect these."
+    ways = "Press a to protect these agents, or to restore another one."
     return f"No agent is protected yet. Found on this machine:\n{found}\n{ways}"
 
 
 def _helping_keys(agent: Agent) -> str | None:
     """Return the hint for a state that needs the user, None for other states."""
     return {
-        "held": "Press r to restore the removed data, A to accept the removal.",
-        "overdue": "Press s to sync now, v to verify the local copy.",
-        "error": "Press 8 to open the doctor, r to restore.",
-        "fenced": "Press r to restore its newest state here. To make this machine the writer: lifeboat agents adopt "
-        f"{quote_argument(agent.name)}",
-        "needs_key": "Press 4 to open the keys.",
+        "held": "Press r to restore the removed data, or A to accept the removal.",
+        "overdue": "Press s to capture and push now, or v to verify the local copy.",
+        "error": "Press 8 to check the installation, or r to restore.",
+        "fenced": "Press r to restore the newest state of the agent here. To make this machine the writer: "
+        f"lifeboat agents adopt {quote_argument(agent.name)}",
+        "needs_key": "Press 4 to open the screen of your key.",
         "paused": "Press space to resume captures.",
     }.get(agent.state)
 

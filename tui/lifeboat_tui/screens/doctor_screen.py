@@ -34,24 +34,22 @@ COLUMNS = (
 _HEADINGS = {"error": "ERRORS", "warning": "WARNINGS", "ok": "OK"}
 """Levels, the worst first. An unknown level is placed between errors and warnings."""
 _ORDER = ("error", "", "warning", "ok")
-CHECKING = "Checking the home, the key, and all agents and remotes..."
+CHECKING = "Checking the Lifeboat directory, the key, all agents and all remotes..."
 
 
 class DoctorScreen(ReportScreen):
     NAME = "Doctor"
     ENTER = "go"
     ACTS = (
-        UserAction("go", "enter", "go there", "Open the screen where the finding can be fixed", footer=True),
+        UserAction("go", "enter", "go there", "Open the screen where this problem can be fixed", footer=True),
         UserAction("again", "r", "check again", "Run all checks again", footer=True),
         UserAction("stop", "x", "stop", "Stop the checks", footer=True),
         BUNDLE,
         FILTER,
     )
     HELP = """
-Results of all checks, worst first. Below the list is the fix for the finding under the cursor: enter opens the screen
-where it can be fixed, y copies the command.
-
-b writes a support report with versions, counts and findings, and none of your content.
+Results of all checks, worst first. The fix for the selected finding is below the list. Enter opens the screen for the
+fix, y copies the command. b writes a support report with versions, counts and findings, but without your content.
 """
     CSS = """
     DoctorScreen #summary { height: auto; padding: 0 1; text-style: bold; display: none; }
@@ -86,7 +84,7 @@ b writes a support report with versions, counts and findings, and none of your c
             self._show(await self.fetch(Examination, "doctor", tell=self._tell))
         except asyncio.CancelledError:
             if self.is_mounted and not self._findings:
-                self.table.empty = "Not checked yet. Press r to check."
+                self.table.empty = "No check has run yet. Press r to run all checks."
                 self.table.refresh()
             raise
         finally:
@@ -107,7 +105,7 @@ b writes a support report with versions, counts and findings, and none of your c
             return
         self._findings = _keyed(examination.findings)
         self.query_one("#summary", Static).update(self._summary())
-        self.table.empty = "Not checked yet."
+        self.table.empty = "No check has run yet."
         self.table.show(self._rows())
         self._describe()
 
@@ -115,10 +113,10 @@ b writes a support report with versions, counts and findings, and none of your c
         levels = [one.level for one in self._findings.values()]
         checked, broken, warned = count_text(len(levels), "check"), levels.count("error"), levels.count("warning")
         if broken:
-            return f"{self.glyphs.sign('error')} {broken} of {checked} found a problem"
+            return f"{self.glyphs.sign('error')} {broken} of {checked} failed"
         if warned:
-            return f"{self.glyphs.sign('warning')} Nothing is broken; {warned} of {checked} with warnings"
-        return f"{self.glyphs.sign('ok')} No problems ({checked})"
+            return f"{self.glyphs.sign('warning')} No check failed; {warned} of {checked} gave a warning"
+        return f"{self.glyphs.sign('ok')} No problems found ({checked})"
 
     def _rows(self) -> Iterator[TableRow]:
         for level in _ORDER:
@@ -172,12 +170,12 @@ b writes a support report with versions, counts and findings, and none of your c
                 return "select a finding first"
             if self.place is None:
                 return (
-                    "the fix is a shell command; press y to copy it" if self.finding.fix else "nothing needs to be done"
+                    "the fix is a shell command; press y to copy it" if self.finding.fix else "this result needs no fix"
                 )
         if act == "again" and self._is_checking:
             return "the checks are running; press x to stop them"
         if act == "stop" and not self._is_checking:
-            return "nothing is running"
+            return "no check is running"
         return None
 
     async def do_go(self) -> None:

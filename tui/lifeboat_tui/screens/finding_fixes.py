@@ -19,16 +19,16 @@ class FindingFix:
 
 
 _PLACES = (
-    (("doctor", "--remote"), "remotes", "the remotes (t tests one)", False),
+    (("doctor", "--remote"), "remotes", "the remotes (press t there to test a remote)", False),
     (("keys",), "keys", "the keys", False),
     (("config",), "settings", "the settings", False),
     (("remote",), "remotes", "the remotes", False),
     (("agents", "adopt"), "remotes", "the remotes", False),
     (("agents", "discover"), "setup", "the list of agents found on this machine", False),
     (("agents",), "dashboard", "the dashboard", False),
-    (("sync",), "dashboard", "the dashboard (s syncs)", False),
+    (("sync",), "dashboard", "the dashboard (press s there to capture and push)", False),
     (("receipts",), "receipts", "the receipts", False),
-    (("daemon", "start"), "start_daemon", "nothing, and starts the daemon", False),
+    (("daemon", "start"), "start_daemon", "no screen and start the daemon", False),
     (("restore",), "restore", "the restore", True),
     (("verify",), "timeline", "the timeline", True),
     (("purge",), "purge", "the purge", True),

@@ -22,10 +22,10 @@ GLOSSARY = (
     ("capture", "read the workspace and store the changes as the next sequence"),
     ("sequence", "one captured state of an agent; its number is the same on every machine"),
     ("remote", "another place with copies of your agents: an endpoint or a folder"),
-    ("verified", "read back, with all digests and signatures checked"),
-    ("held", "a capture that removed much: it is not pushed to remotes until you accept it"),
+    ("verified", "Lifeboat read the copy back and checked all digests and signatures"),
+    ("held", "a capture that removed much; it is pushed to remotes only after you accept it"),
     ("purge", "destroy a text or a memory in every copy, with a signed receipt"),
-    ("recovery words", "24 words that are your key; anyone who has them can use it"),
+    ("recovery words", "24 words that encode your key; anyone who has the words can use the key"),
 )
 """The eight most important terms, in the order in which users meet them."""
 _MOVING = (

@@ -28,7 +28,7 @@ COLUMNS = (
     TableColumn("LAST", 5, right=True),
 )
 BEFORE = (
-    "Type words and press enter. All of them must stand in a memory or a line; what was removed since is found, too."
+    "Type words and press enter. A match is a memory or a line that contains all of them. Removed text is found too."
 )
 
 
@@ -43,20 +43,25 @@ class HistorySearchScreen(AgentScreen):
             "open",
             "enter",
             "open sequence",
-            "Open the sequence that added the match, or the last one with it",
+            "Open the sequence that added the match; for removed text, the last one that has it",
             footer=True,
         ),
         UserAction(
-            "restore", "r", "restore that", "Restore the file from the last sequence that has the match", footer=True
+            "restore",
+            "r",
+            "restore that",
+            "Restore the file from the last sequence that contains the match",
+            footer=True,
         ),
-        UserAction("words", "F", "other words", "Change the search", footer=True),
+        UserAction("words", "F", "other words", "Change the search words", footer=True),
         FILTER,
     )
     HELP = """
-Searches memories and lines of files in all sequences. Each match is listed once, with the first and the last sequence
-that has it. Purged text is never found.
+Searches the memories and the lines of files in all sequences. Each match is listed once, with the first and the last
+sequence that contains it. Purged text is never found.
 
-Enter opens the sequence that added the match, or the last one with it if it was removed. r restores from there.
+Enter opens the sequence that added the match; if the match was removed later, Enter opens the last sequence that
+contains it. r restores from that sequence.
 """
     CSS = """
     HistorySearchScreen #words { margin: 0 1; }
@@ -89,7 +94,9 @@ Enter opens the sequence that added the match, or the last one with it if it was
         self.table.empty = f"No sequence of {make_plain(self.agent_name)} contains these words."
         self.table.show(_row(key, hit, self.glyphs) for key, hit in self._hits.items())
         more = (
-            f" (only the newest {len(found.hits)} are shown; add words to narrow the search)" if found.truncated else ""
+            f" (only the newest {len(found.hits)} matches are shown; add words to narrow the search)"
+            if found.truncated
+            else ""
         )
         self.query_one("#detail").border_title = f"{count_text(len(found.hits), 'place')}{more}"
         self._show_detail()
@@ -125,7 +132,7 @@ Enter opens the sequence that added the match, or the last one with it if it was
 
     def why_not(self, act: str) -> str | None:
         if act in ("open", "restore") and self.chosen is None:
-            return "there is no match yet"
+            return "no match is selected"
         return None
 
     def do_open(self) -> None:
@@ -185,7 +192,9 @@ def _number(number: int | None) -> str:
 def _detail(hit: Hit) -> Iterator[str]:
     yield _where(hit)
     yield " ".join(hit.snippet.split())
-    stood = f"Present since sequence {hit.first}." if hit.present else f"Present in sequences {hit.first}"
-    yield stood if hit.present else f"{stood} to {_last(hit)}, then removed."
+    stood = (
+        f"The match is in all sequences since {hit.first}." if hit.present else f"The match is in sequences {hit.first}"
+    )
+    yield stood if hit.present else f"{stood} to {_last(hit)}. It was removed afterwards."
     if not hit.present:
-        yield f"Press enter to open sequence {_last(hit)}, r to restore from it."
+        yield f"Press enter to open sequence {_last(hit)}, or r to restore from that sequence."

@@ -46,7 +46,9 @@ SMALLEST = (60, 15)
 TABLE_FRAME = 3
 """Lines of a table that are no rows: the border and the titles."""
 LONGEST_NOTE = 1000
-FILTER = UserAction("filter", "slash", "filter", "Show only rows that contain your words; esc clears the filter")
+FILTER = UserAction(
+    "filter", "slash", "filter", "Show only the rows that contain the words that you type; esc clears the filter"
+)
 
 
 class LifeboatScreen(Screen[None]):
@@ -249,7 +251,10 @@ class LifeboatScreen(Screen[None]):
         tiny = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         self.set_class(tiny, "-tiny")
         if tiny:
-            said = f"{event.size.width}x{event.size.height} is too small: {SMALLEST[0]}x{SMALLEST[1]} is needed"
+            said = (
+                f"The terminal is too small: {event.size.width}x{event.size.height}. The dashboard needs "
+                f"{SMALLEST[0]}x{SMALLEST[1]}."
+            )
             self.query_one("#too-small", Static).update(said)
 
     # Actions ----------------------------------------------------------------------------------------------------
@@ -355,5 +360,5 @@ def report_worker_failure(app: LifeboatApp, event: Worker.StateChanged) -> None:
 
 def format_problem(error: LifeboatError) -> str:
     """Return what failed and what helps, in one line."""
-    helps = f" What helps: {error.fix}" if error.fix else ""
+    helps = f" To fix this: {error.fix}" if error.fix else ""
     return f"{error.title}: {error.message}.{helps}".replace("..", ".")

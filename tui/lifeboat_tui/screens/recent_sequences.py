@@ -20,7 +20,7 @@ COLUMNS = (
 )
 LIMIT = 100
 """Number of sequences to load. The timeline shows all of them."""
-READING, NONE_YET = "Loading...", "No sequence has been captured yet."
+READING, NONE_YET = "Loading...", "The agent has not been captured yet."
 
 
 class RecentSequences(RowTable):

@@ -16,10 +16,10 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.question_dialogs import TextDialog
 
-BUNDLE = UserAction("bundle", "b", "report", "Write a support report without any of your content", writes=True)
+BUNDLE = UserAction("bundle", "b", "report", "Write a support report, which contains none of your content", writes=True)
 _INTRO = (
-    "A ZIP file with versions, settings (without your texts), findings, counts and sizes.",
-    "It contains no content, no file or agent names, no keys and no credentials. Check it before you send it.",
+    "The report is a ZIP file with versions, settings (without private values), findings, counts and sizes.",
+    "The report contains no content, no file or agent names, no keys and no credentials. Check it before you send it.",
 )
 
 
@@ -38,7 +38,9 @@ class ReportScreen(CommandScreen):
         """Ask for a file name and write the report. An existing file is never replaced: the user is asked for another
         name."""
         lines = [*_INTRO, *(("", problem) if problem else ())]
-        question = TextDialog("Write the report to which file?", lines, value=name, yes="Write it", problem=_problem)
+        question = TextDialog(
+            "To which file should the report be written?", lines, value=name, yes="Write it", problem=_problem
+        )
         typed = await self.answer(question)
         if typed is None:
             return
@@ -52,7 +54,7 @@ class ReportScreen(CommandScreen):
             return
         done = decode_document(Bundle, said.document)
         parts = [f"{part.name:<14} {part.what}" for part in done.parts]
-        look = f"To check it before you send it: unzip -p {quote_argument(done.path)}"
+        look = f"To check the report before you send it: unzip -p {quote_argument(done.path)}"
         await self.answer(
             OutcomeScreen("Report written", [f"{done.path} ({format_size(done.bytes)}) contains:", *parts, "", look])
         )
@@ -62,4 +64,4 @@ def _problem(text: str) -> str | None:
     name = text.strip()
     if not name or name.endswith("/"):
         return "type the path of a file"
-    return "the name cannot begin with -" if name.startswith("-") else None
+    return "the file name cannot begin with -" if name.startswith("-") else None

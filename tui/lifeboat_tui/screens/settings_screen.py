@@ -36,7 +36,7 @@ THEME = "dashboard.theme"
 AT_NEXT_START = frozenset({"dashboard.ascii"})
 EXPECTED = {
     "number": "a whole number",
-    "share": "a share greater than 0, at most 1",
+    "share": "a fraction greater than 0, at most 1 (0.5 is half)",
     "days": "a number of days",
     "size": "a size such as 100KB, 50MB or 2GB",
     "duration": "a duration such as 30s, 15m, 24h or 90d",
@@ -64,11 +64,11 @@ class SettingsScreen(CommandScreen):
         FILTER,
     )
     HELP = """
-All settings, grouped by their first word, with the source of each value: default, configuration file, environment, or
-the agent. Enter changes the setting under the cursor; an invalid value is refused and changes nothing.
+All settings, in groups. Each value is shown with its source: default, configuration file, environment, or the agent.
+Enter changes the selected setting; an invalid value is refused and changes nothing.
 
-Most settings can have another value for one agent: A chooses the agent. Private addresses are never shown, because
-anyone who has one can use it.
+Most settings can have a different value for one agent: A chooses the agent. Private addresses are never shown, because
+anyone who has such an address can use it.
 """
     CSS = """
     SettingsScreen #problem { height: auto; padding: 0 1; color: $text-error; text-style: bold; display: none; }
@@ -158,7 +158,7 @@ anyone who has one can use it.
     def _for_whom(self, one: Setting) -> str:
         if self._agent_id is None:
             return ""
-        return f"; for {self._agent_name}" if one.per_agent else "; the same for all agents"
+        return f"; for {self._agent_name}" if one.per_agent else "; applies to all agents"
 
     # Actions ----------------------------------------------------------------------------------------------------
 
@@ -167,11 +167,11 @@ anyone who has one can use it.
         if act in ("edit", "default") and one is None:
             return "select a setting first"
         if act in ("edit", "default") and one is not None and self._agent_id is not None and not one.per_agent:
-            return "it is the same for all agents; press A to leave the agent"
+            return "this setting applies to all agents; press A and choose all agents to change it"
         if act == "default" and one is not None and one.source == "default":
-            return "it already has its default"
+            return "this setting already has its default value"
         if act == "agent" and not self._agents:
-            return "there is no agent yet"
+            return "no agent is protected yet"
         return None
 
     @property
@@ -214,8 +214,8 @@ anyone who has one can use it.
             takes = (
                 f"Expected: {EXPECTED.get(one.kind, 'a value')}{f', for example {one.example}' if one.example else ''}."
             )
-            hidden = ["The value is private and never shown."] if one.private else []
-            lines = [one.effect, takes, *hidden, *([f"Not valid: {problem}"] if problem else [])]
+            hidden = ["This value is private, so it is never shown."] if one.private else []
+            lines = [one.effect, takes, *hidden, *([f"The value is not valid: {problem}"] if problem else [])]
             typed = await self.answer(
                 TextDialog(
                     one.name,
@@ -248,7 +248,7 @@ anyone who has one can use it.
         """Set a value, or the default for None, and report the effect."""
         now = await self.fetch(Setting, *self._words("set", one, value), text=_input(one, value))
         whose = "" if self._agent_id is None else f" for {self._agent_name}"
-        later = "; takes effect at the next start of the dashboard" if one.name in AT_NEXT_START else ""
+        later = "; the change takes effect when the dashboard starts again" if one.name in AT_NEXT_START else ""
         self.tell_user(f"{now.name} = {now.shown} ({now.source}){whose}: {one.effect}{later}")
         if one.name == THEME and spell_value(now.value) in BY_SETTING:
             self.app.theme = BY_SETTING[spell_value(now.value)]

@@ -20,7 +20,7 @@ from lifeboat_tui.widgets.progress_display import ProgressDisplay
 from lifeboat_tui.widgets.question_dialogs import Dialog
 
 Run = Callable[[Callable[[CommandProgress], None]], Awaitable[CommandAnswer]]
-STOPPING = "Stopping at the next safe point..."
+STOPPING = "Stopping as soon as no change is half done..."
 
 
 class CommandProgressScreen(Dialog[CommandAnswer | LifeboatError]):
@@ -52,7 +52,7 @@ class CommandProgressScreen(Dialog[CommandAnswer | LifeboatError]):
             self.dismiss(error)
         except asyncio.CancelledError:
             if self.is_mounted:
-                self.dismiss(Cancelled("stopped by you"))
+                self.dismiss(Cancelled("you stopped this command"))
             raise
         else:
             self.dismiss(said)

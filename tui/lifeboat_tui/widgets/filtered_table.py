@@ -36,7 +36,9 @@ class FilteredTable(Vertical):
         super().__init__(id=id)
         self.table = RowTable(columns, title=title, empty=empty, glyphs=glyphs, markable=markable, id=f"{id}-table")
         self._input = Input(
-            placeholder="filter: words that rows must contain; esc clears", compact=True, id=f"{id}-filter"
+            placeholder="filter: type words to show only rows that contain them; esc clears the filter",
+            compact=True,
+            id=f"{id}-filter",
         )
 
     def compose(self) -> ComposeResult:

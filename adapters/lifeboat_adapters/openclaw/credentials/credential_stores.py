@@ -75,7 +75,7 @@ def store_rows(name: str, store: OpenClawProfileStore, share: OpenClawShare | No
     store, only profiles for the agent's providers are included."""
     found = openclaw_auth_profiles.profiles_of_store(store.document, name)
     if len(found) > MOST_PROFILES:
-        raise RuntimeDatabaseError(f"more than {MOST_PROFILES} auth profiles in one store")
+        raise RuntimeDatabaseError(f"the store contains more than {MOST_PROFILES} auth profiles")
     for profile in found:
         if share is None or name == openclaw_auth_profiles.AGENT or share.has_provider(profile.provider):
             values = {"store": name, "id": profile.id, "credential": profile.credential}
@@ -118,7 +118,7 @@ def _row(path: str, key: str, values: JsonObject) -> RuntimeRow:
     try:
         json_codec.encode_json(values)
     except (ValueError, OverflowError, RecursionError, TypeError):
-        raise RuntimeDatabaseError(f"{path.rpartition('/')[2]}: an entry cannot be written as JSON") from None
+        raise RuntimeDatabaseError(f"an entry of {path.rpartition('/')[2]} cannot be written as JSON") from None
     return RuntimeRow(path, key, values)
 
 
@@ -142,4 +142,4 @@ def _parsed(text: str | bytes | None, name: str) -> Any:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError, TypeError):
         # The parser's message may quote the content.
-        raise RuntimeDatabaseError(f"{name} is not JSON") from None
+        raise RuntimeDatabaseError(f"{name} is not valid JSON") from None

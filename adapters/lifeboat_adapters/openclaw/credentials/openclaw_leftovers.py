@@ -54,15 +54,17 @@ def find_openclaw_leftovers(state_dir: Path) -> Iterator[LeftoverSecretFile]:
 
 def _leftover(file: Path) -> LeftoverSecretFile:
     if file.name in GENERATED:
-        return LeftoverSecretFile(file, "written by OpenClaw from its configuration", made_again=True)
+        return LeftoverSecretFile(file, "OpenClaw writes this file from its configuration", made_again=True)
     if file.parent.name == _CODEX:
-        return LeftoverSecretFile(file, "the Codex login, which is not captured", made_again=True)
+        return LeftoverSecretFile(
+            file, "this file is the Codex login, which Lifeboat does not capture", made_again=True
+        )
     if fnmatchcase(file.name, _BACKUPS):
         return LeftoverSecretFile(
-            file, "a backup that OpenClaw makes before it changes its configuration", made_again=True
+            file, "OpenClaw wrote this backup before it changed its configuration", made_again=True
         )
     advice = "delete it once `openclaw models auth list` shows its contents"
-    return LeftoverSecretFile(file, "left behind by a migration", made_again=False, advice=advice)
+    return LeftoverSecretFile(file, "an OpenClaw migration left this file behind", made_again=False, advice=advice)
 
 
 def _secrets_in(file: Path, state_dir: Path) -> list[FileSecret] | None:

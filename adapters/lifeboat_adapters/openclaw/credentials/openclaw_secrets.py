@@ -82,7 +82,7 @@ def _find_in_home(path: str, home: str, data: bytes) -> list[FileSecret] | None:
 
 def _check_size(data: bytes) -> None:
     if len(data) > _LARGEST:
-        raise UnparsableSecrets(f"larger than {_LARGEST >> 20} MB")
+        raise UnparsableSecrets(f"the file is larger than the limit of {_LARGEST >> 20} MB")
 
 
 # The configuration --------------------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common.json_types import JsonObject
 
 _MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
-_BY_ITSELF = "A running gateway loads it automatically."
-_RESTART = "A running gateway loads it after a restart: openclaw gateway restart"
+_BY_ITSELF = "A running OpenClaw gateway loads the hook automatically."
+_RESTART = "A running OpenClaw gateway loads the hook after a restart: openclaw gateway restart"
 
 
 def plan_hook_install(installation: Installation, order: HookOrder) -> HookPlan:
@@ -61,7 +61,10 @@ def plan_hook_removal(installation: Installation, order: HookOrder) -> HookPlan:
     if not unset:
         return HookPlan(remove=(*ours, *folders), after=_RESTART)
     if installation.program is None:
-        said = f"openclaw is not on PATH; to remove the rest from its configuration: openclaw config unset {unset}"
+        said = (
+            "the program openclaw is not on PATH; to remove the rest of the hook from the configuration of "
+            f"OpenClaw: openclaw config unset {unset}"
+        )
         return HookPlan(remove=(*ours, *folders), after=said)
     return HookPlan(steps=(_step(installation, "config", "unset", unset),), remove=(*ours, *folders))
 
@@ -76,7 +79,7 @@ def find_hook_problem(installation: Installation, order: HookOrder) -> str:
     if problem:
         return problem
     if _changed(folder, _constant()):
-        return "the hook was written by another release, or changed"
+        return "the hook was written by another release of Lifeboat, or was changed afterwards"
     if not is_hook_started(installation, values):
         return "the hook is not enabled in openclaw.json"
     return ""
@@ -85,7 +88,7 @@ def find_hook_problem(installation: Installation, order: HookOrder) -> str:
 def _folder(installation: Installation) -> Path:
     if installation.state_dir is None:
         raise HookUnavailable(
-            f"{installation.workspace} has no OpenClaw state directory around it, so no hook would run"
+            f"{installation.workspace} is not inside a state directory of OpenClaw, so OpenClaw would not run a hook"
         )
     return installation.state_dir / "hooks" / NAME
 
@@ -94,7 +97,9 @@ def _own(folder: Path) -> HookNote | None:
     """Return the note of an installed hook. Raises HookUnavailable for a hook of this name that is not Lifeboat's."""
     known = notes.read_hook_note(folder)
     if known is None and os.path.lexists(folder):
-        raise HookUnavailable(f"{folder} exists and was not written by Lifeboat", fix=f"mv {folder} {folder}-of-mine")
+        raise HookUnavailable(
+            f"{folder} already exists, and Lifeboat did not write it", fix=f"mv {folder} {folder}-of-mine"
+        )
     return known
 
 
@@ -156,7 +161,7 @@ def _read(folder: Path, name: str) -> bytes | None:
 def _step(installation: Installation, *words: str) -> HookStep:
     if installation.program is None:
         raise HookUnavailable(
-            "openclaw is not on PATH, and only openclaw may change openclaw.json", fix="lifeboat doctor"
+            "the program openclaw is not on PATH, and only this program may change openclaw.json", fix="lifeboat doctor"
         )
     environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)}
     if installation.config and installation.config.parent != installation.state_dir:

@@ -164,7 +164,11 @@ def _is_same(found: JsonObject | None, wanted: JsonObject) -> bool:
 
 
 def _where(profile: OpenClawProfile) -> str:
-    return "OpenClaw's store for all agents" if profile.store == SHARED else "OpenClaw's store for this agent"
+    return (
+        "OpenClaw's credential store for all agents"
+        if profile.store == SHARED
+        else "OpenClaw's credential store for this agent"
+    )
 
 
 def _named(*wanted: _ArchivedProfile) -> dict[Place, str]:
@@ -284,7 +288,9 @@ def _orders(installation: Installation, data: bytes, there: _StoredCredentials) 
             installation.native_id if store == AGENT else _owner(installation, OpenClawProfile(SHARED, provider, {}))
         )
         words = ["models", "auth", "order", "set", "--provider", provider, "--agent", owner, *ids]
-        yield _command(installation, {(openclaw_paths.AUTH_ORDER, (number,)): provider}, "the order of profiles", words)
+        yield _command(
+            installation, {(openclaw_paths.AUTH_ORDER, (number,)): provider}, "the order of the auth profiles", words
+        )
 
 
 def _order_of(row: JsonObject) -> tuple[str, str]:

@@ -37,7 +37,7 @@ def merge_openclaw_profiles(found: bytes | None, wanted: Sequence[OpenClawProfil
     there = {"version": 1} if found is None else openclaw_config.parse_openclaw_config(found)
     known: Any = there.get("profiles", {})
     if not isinstance(known, dict):
-        raise ValueError("its profiles are not a JSON object")
+        raise ValueError("the profiles in the file are not a JSON object")
     decided: dict[Path, Reason | None] = {}
     changes: list[ValueChange] = []
     for profile in wanted:

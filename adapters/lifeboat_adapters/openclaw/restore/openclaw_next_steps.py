@@ -67,13 +67,13 @@ def _register(installation: Installation) -> NextStep:
     key = f"agents.entries.{installation.native_id}"
     value = json.dumps({"workspace": str(installation.workspace)})
     words = ("config", "set", key, value, "--strict-json", "--expect-current-absent")
-    return _step(installation, "Tell OpenClaw about the workspace", *words)
+    return _step(installation, "Add the workspace to OpenClaw's configuration", *words)
 
 
 def _reindex(installation: Installation) -> NextStep:
     ready = installation.program is not None and installation.state_dir is not None
     words = ("memory", "index", "--force", "--agent", installation.native_id)
-    return _step(installation, "Rebuild the search index", *words, automatic=ready)
+    return _step(installation, "Rebuild OpenClaw's search index", *words, automatic=ready)
 
 
 def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
@@ -86,7 +86,9 @@ def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple
         words = cron_words(row, installation.native_id)
         if words:
             waits = find_gateway_problem(installation) if waits is None else waits
-            step = _step(installation, f"Schedule {row.get('name') or row.get('job_id')}", "cron", "add", *words)
+            step = _step(
+                installation, f"Schedule the job {row.get('name') or row.get('job_id')}", "cron", "add", *words
+            )
             yield replace(step, waits=waits)
 
 
@@ -168,7 +170,7 @@ def _intents(installation: Installation, files: StateFiles, present: set[tuple[s
             continue
         description = str(row.get("description") or "")
         message = f"Create a standing intent: {description}\nTrigger keywords: {_keywords(row)}"
-        yield _ask(installation, f"Restore the intent: {description[:60]}", message)
+        yield _ask(installation, f"Restore the standing intent: {description[:60]}", message)
 
 
 def _keywords(row: JsonObject) -> str:
@@ -187,7 +189,7 @@ def _ask(installation: Installation, title: str, message: str) -> NextStep:
 PORT = 18789
 """The port of the gateway unless the configuration sets another one."""
 
-NOT_RUNNING = "OpenClaw's gateway is not running; start it first: openclaw gateway run"
+NOT_RUNNING = "the OpenClaw gateway is not running; start the gateway first: openclaw gateway run"
 _SECONDS = 1.0
 
 

@@ -75,7 +75,7 @@ def decrypt_secret(value: str, key: bytes | None) -> str:
         raise UnreadableSecret("an encrypted value is too short: its end is missing", damaged=True)
     if key is None:
         raise UnreadableSecret(
-            f"an encrypted value needs {zeroclaw_paths.SECRET_KEY}, which does not exist", damaged=False
+            f"the key file {zeroclaw_paths.SECRET_KEY}, which encrypts this value, does not exist", damaged=False
         )
     return _text(_opened(sealed, key) if prefix == PREFIX else _xored(sealed, key))
 
@@ -96,7 +96,7 @@ def parse_key_file(data: bytes) -> bytes:
     """Parse the bytes of a key file. Raises BadSecretKey."""
     text = data.decode("ascii", "replace").strip()
     if len(text) != 2 * _KEY or _HEX.fullmatch(text) is None:
-        raise BadSecretKey(f"{zeroclaw_paths.SECRET_KEY} is not a key: {2 * _KEY} hexadecimal digits were expected")
+        raise BadSecretKey(f"{zeroclaw_paths.SECRET_KEY} does not contain a key of {2 * _KEY} hexadecimal digits")
     return bytes.fromhex(text)
 
 
@@ -110,11 +110,11 @@ def read_key_file(folder: Path) -> bytes | None:
         return None
     except OSError as error:
         if path.is_symlink():
-            raise BadSecretKey(f"{path} is a link, which ZeroClaw does not follow") from None
+            raise BadSecretKey(f"{path} is a symbolic link, which ZeroClaw does not follow") from None
         raise BadSecretKey(f"{path} cannot be read: {error.strerror}") from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BadSecretKey(f"{path} is not a file")
+            raise BadSecretKey(f"{path} is not a regular file")
         return os.read(descriptor, 4 * _KEY)
     finally:
         os.close(descriptor)
@@ -137,8 +137,8 @@ def _opened(sealed: bytes, key: bytes) -> bytes:
         return crypto_aead_chacha20poly1305_ietf_decrypt(sealed[_NONCE:], None, sealed[:_NONCE], key)
     except CryptoError:
         raise UnreadableSecret(
-            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: it belongs to another "
-            "installation, or is damaged",
+            f"the key file {zeroclaw_paths.SECRET_KEY} cannot decrypt an encrypted value: the value belongs to "
+            "another installation, or is damaged",
             damaged=False,
         ) from None
 
@@ -152,6 +152,7 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableSecret(
-            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: the result is not text",
+            "an encrypted value does not contain text after it was decrypted with the key file "
+            f"{zeroclaw_paths.SECRET_KEY}",
             damaged=False,
         ) from None

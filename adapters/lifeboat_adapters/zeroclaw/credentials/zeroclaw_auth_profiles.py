@@ -52,9 +52,9 @@ def parse_profiles(data: bytes) -> JsonObject:
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError("the file of auth profiles is nested too deeply") from None
     if not isinstance(found, dict):
-        raise ValueError("it is not a JSON object")
+        raise ValueError("the file does not contain a JSON object")
     return found
 
 
@@ -63,7 +63,7 @@ def profiles_in_file(data: bytes) -> dict[str, ZeroClawProfile]:
     try:
         listed = parse_profiles(data).get("profiles")
     except ValueError:
-        raise UnparsableSecrets("it is not a JSON object") from None
+        raise UnparsableSecrets("the file does not contain a JSON object") from None
     found = listed.items() if isinstance(listed, dict) else ()
     return {id: ZeroClawProfile(id, values) for id, values in found if isinstance(values, dict)}
 

@@ -62,7 +62,11 @@ def find_zeroclaw_leftovers(installation: Installation) -> Iterator[LeftoverSecr
         found = _secrets_in(file, installation)
         if found is None or any(not secret_encryption.is_encrypted_secret(secret.value) for secret in found):
             is_login = any(fnmatchcase(file.name, glob) for glob in _LOGINS)
-            what = "a login that was not finished" if is_login else "a copy that ZeroClaw made before an upgrade"
+            what = (
+                "this file belongs to a login that was not finished"
+                if is_login
+                else "ZeroClaw made this copy before an upgrade"
+            )
             yield LeftoverSecretFile(file, what, made_again=False, advice=_ADVICE)
 
 

@@ -236,7 +236,7 @@ def _named(line: bytes) -> Iterator[tuple[ParsedLeaf, str]]:
 
 def _check_size(data: bytes) -> None:
     if len(data) > _LARGEST:
-        raise UnparsableSecrets(f"larger than {_LARGEST >> 20} MB")
+        raise UnparsableSecrets(f"the file is larger than the limit of {_LARGEST >> 20} MB")
 
 
 def _labelled(name: str, secret: FileSecret) -> FileSecret:

@@ -87,7 +87,9 @@ def find_agent_id(connection: sqlite3.Connection, alias: str) -> str | None:
     """Return the id of an agent in its rows, None when it has no rows yet. Raises RuntimeDatabaseError when the id is
     unknown."""
     if not columns_of(connection, "agents")[0]:
-        raise RuntimeDatabaseError("the memories name their agents, but there is no table of agents", fix=FIX)
+        raise RuntimeDatabaseError(
+            "the database assigns memories to agents, but its table of agents is missing", fix=FIX
+        )
     found = connection.execute("SELECT id FROM agents WHERE alias = ?", (alias,)).fetchone()
     return None if found is None else str(found[0])
 

@@ -21,7 +21,7 @@ def list_unused_data(installation: Installation) -> Iterator[UnusedDataOffer]:
     if found.stranded is not None:
         count = sum(durable_rows.STRANDED in row.values for row in durable_rows.read_jobs(installation, found))
         if count:
-            what = f"{_counted(count, 'scheduled job')} in {found.stranded}: ZeroClaw's upgrade left them there"
+            what = f"an upgrade of ZeroClaw left {_counted(count, 'scheduled job')} in the old file {found.stranded}"
             yield UnusedDataOffer(what, "lifeboat restore AGENT --with-cron")
     if found.brain is not None and found.is_first and installation.layout == zeroclaw_paths.CURRENT:
         yield from _of_nobody(installation)
@@ -37,7 +37,10 @@ def _of_nobody(installation: Installation) -> Iterator[UnusedDataOffer]:
     for alias, count in counts:
         if alias not in known and alias not in zeroclaw_folders.aliases_of(installation):
             workspace = installation.state_dir / zeroclaw_folders.AGENTS / alias / zeroclaw_folders.WORKSPACE
-            what = f"{_counted(count, 'memory', 'memories')} of {alias}, an agent that is not configured"
+            what = (
+                f"{_counted(count, 'memory', 'memories')} of the agent {alias}, which is not in ZeroClaw's "
+                "configuration"
+            )
             yield UnusedDataOffer(
                 what, f"lifeboat agents add --runtime {zeroclaw_paths.RUNTIME} {shlex.quote(str(workspace))}"
             )

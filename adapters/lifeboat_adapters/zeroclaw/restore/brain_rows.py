@@ -24,10 +24,10 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
 
 MEMORY = "memory"
-WAITS = "a credential was cut out of it; --with-credentials restores it"
-ARCHIVED = "it is archived, and no runtime uses archived memories"
-NEWER = "the memory with the same key here is not older, and was kept"
-RENAMED = "its key or id was in use, so it got another"
+WAITS = "a credential was removed from this memory; restore with --with-credentials to write the memory"
+ARCHIVED = "the memory is archived, and runtimes do not use archived memories"
+NEWER = "the database already has a memory with the same key that is not older, so that memory was kept"
+RENAMED = "the key or id of this memory was already used, so the memory got another"
 
 _DEFAULTS = {"namespace": brain_records.DEFAULT_NAMESPACE, "importance": brain_records.DEFAULT_IMPORTANCE, "pinned": 0}
 COMPARED = (
@@ -230,12 +230,14 @@ class _BrainRowDecider:
         lost = sorted(name for name in item.row.keys() - self._columns.keys() if item.row[name] != _DEFAULTS.get(name))
         if lost:
             self._tell(
-                item.id, ItemOutcome.TRANSFORMED, f"the database has no column for {', '.join(map(_shown, lost))}"
+                item.id,
+                ItemOutcome.TRANSFORMED,
+                f"the database has no column for these fields of the memory: {', '.join(map(_shown, lost))}",
             )
         elif put.id != row["id"]:
             self._tell(item.id, ItemOutcome.TRANSFORMED, RENAMED)
         elif brain_records.brain_part_of(item.record) is None:
-            self._tell(item.id, ItemOutcome.TRANSFORMED, "written as a row")
+            self._tell(item.id, ItemOutcome.TRANSFORMED, "the memory was written as a database row")
 
     def let_go(self) -> None:
         """Decide which rows are removed: those whose memories the newest captured state had and the wanted one has not,

@@ -31,7 +31,7 @@ from lifeboat_alf.memory.embeddings import StateVectors
 
 SNAPSHOT = "MEMORY_SNAPSHOT.md"
 """A file from which ZeroClaw makes memories whenever it finds no database beside it. It never holds all of them."""
-_NEW_COLUMNS = "the database was made by a ZeroClaw release that is newer than this Lifeboat supports"
+_NEW_COLUMNS = "the database belongs to a release of ZeroClaw that is too new for this Lifeboat"
 _MIGRATE = "zeroclaw memory stats"
 
 
@@ -98,8 +98,8 @@ def _counts(decided: BrainRowDecisions, found: BrainDatabase) -> dict[str, int]:
 def _altered(count: int) -> str:
     if not count:
         return ""
-    what = "memory that was" if count == 1 else "memories that were"
-    return f"{count} {what} deleted in the archive changed here later, and {'stays' if count == 1 else 'stay'}"
+    what = "memory" if count == 1 else "memories"
+    return f"{count} {what} deleted in the archive changed later in this database and therefore stayed"
 
 
 def _nothing(path: Path) -> None:
@@ -130,10 +130,10 @@ def _checked(connection: sqlite3.Connection, path: Path, installation: Installat
     known = {*brain_rows.COMPARED, "key", brain_database.VECTOR, brain_database.OWNER}
     later = [name for name, one in found.columns.items() if one.required and one.default is None and name not in known]
     if version > table_definitions.MEMORIES_VERSION or later:
-        raise RuntimeDatabaseError(f"{path}: {_NEW_COLUMNS}; it stays as it is", fix="lifeboat doctor")
+        raise RuntimeDatabaseError(f"{path} was not changed: {_NEW_COLUMNS}", fix="lifeboat doctor")
     is_old = installation.layout == zeroclaw_paths.CURRENT and not found.has_owners
     if is_old and installation.native_id != zeroclaw_paths.DEFAULT_ALIAS:
-        what = f"{path} was not upgraded yet: start ZeroClaw once, so that it supports several agents"
+        what = f"{path} does not support several agents yet: start ZeroClaw once, so that it upgrades the database"
         raise RuntimeDatabaseError(what, fix=_MIGRATE)
     return found
 
@@ -255,4 +255,4 @@ def _fates_of_tables(order: WriteOrder, found: BrainDatabase) -> Iterator[ItemFa
     for name in ("agents", "schema_version", "memory_meta"):
         path = f"{zeroclaw_paths.BRAIN_ROWS}{name}.jsonl"
         if path in order.tables and name in found.tables:
-            yield ItemFate("row", path, ItemOutcome.TRANSFORMED, "converted to the form of the database")
+            yield ItemFate("row", path, ItemOutcome.TRANSFORMED, "the memory was converted to the form of the database")

@@ -116,7 +116,9 @@ def vector_fates(order: WriteOrder, model: VectorModel | None) -> Iterator[ItemF
         if usable:
             yield ItemFate("vector", index, ItemOutcome.ACCEPTED)
         else:
-            reason = "they were computed by another model; to compute new ones: zeroclaw memory reindex"
+            reason = (
+                "the stored vectors were computed by another model; to compute new vectors: zeroclaw memory reindex"
+            )
             yield ItemFate("vector", index, ItemOutcome.OMITTED, reason, "computed_again")
 
 
@@ -134,8 +136,9 @@ def soon_pruned(installation: Installation, order: WriteOrder, decided: BrainRow
     if not old:
         return ""
     return (
-        f"{old} conversation {'memory is' if old == 1 else 'memories are'} older than {days} days, and ZeroClaw deletes"
-        " those when it starts: raise conversation_retention_days in [memory] of its config.toml to keep them"
+        f"{old} conversation {'memory is' if old == 1 else 'memories are'} older than {days} days. ZeroClaw "
+        "deletes such memories when it starts. To keep them, raise conversation_retention_days in [memory] of its "
+        "config.toml"
     )
 
 

@@ -36,10 +36,10 @@ from lifeboat_alf.common.json_types import JsonObject
 Values = tuple[Any, ...]
 
 ROW = "row"
-DIFFERENT = "the row in its place here is not older, and was kept"
-NO_TABLE = "the database has no such table"
-NO_NODE = "it joins a missing node"
-OF_ANOTHER = "another agent on this machine has it"
+DIFFERENT = "the database already has a row in its place that is not older, so that row was kept"
+NO_TABLE = "the database has no table for this row"
+NO_NODE = "this row connects to a node that does not exist"
+OF_ANOTHER = "another agent on this machine already has this row"
 OWNER = "agent_alias"
 
 
@@ -199,12 +199,12 @@ class _TableMerge:
 
     def _fitted(self, line: JsonObject | None) -> JsonObject:
         if line is None:
-            raise RowDoesNotFit("its line cannot be read")
+            raise RowDoesNotFit("the captured line of this row cannot be read")
         row = fit_row({name: decode_column_value(value) for name, value in line.items()}, self.columns)
         required = [each.name for each in self.columns.values() if each.required and each.default is None]
         lacking = sorted(name for name in {*required, *self.table.key} - {self.table.number} if row.get(name) is None)
         if lacking:
-            raise RowDoesNotFit(f"it has no {', '.join(lacking)}")
+            raise RowDoesNotFit(f"the captured row has no value for: {', '.join(lacking)}")
         return row
 
     def _merge(self, row: JsonObject, puts: list[tuple[str, Values]]) -> ItemFate:

@@ -91,4 +91,4 @@ def _apply(values: Any, change: ValueChange) -> None:
     elif isinstance(values, list) and last in range(len(values) + 1):
         values[int(last) : int(last) + 1] = [] if change.remove else [copy.deepcopy(change.value)]
     else:
-        raise ValueError(f"{'.'.join(map(str, above))} is not a table")
+        raise ValueError(f"{'.'.join(map(str, above))} is not a TOML table")

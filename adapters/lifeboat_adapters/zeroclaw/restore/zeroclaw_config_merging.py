@@ -42,7 +42,7 @@ Same = Callable[[Any, Any], bool]
 
 _OF_ANOTHER = Reason(CredentialRefusal.OF_ANOTHER_AGENT)
 _IN_COMMON = Reason(CredentialRefusal.IN_COMMON)
-_ANOTHER_FOLDER = "the value is a folder of the original installation"
+_ANOTHER_FOLDER = "the value is the path of a folder in the original installation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,7 @@ def merge_zeroclaw_profiles(
     decided: dict[Path, Reason | None] = {}
     known = there.setdefault("profiles", {})
     if not isinstance(known, dict):
-        raise ValueError("its profiles are not a JSON object")
+        raise ValueError("the profiles in the file are not a JSON object")
     listed = config_table(document, "profiles")
     for id, values in listed.items():
         path: Path = ("profiles", id)

@@ -23,13 +23,13 @@ def list_zeroclaw_next_steps(installation: Installation, state: State) -> list[N
 def _steps(installation: Installation, order: WriteOrder) -> Iterator[NextStep]:
     values = zeroclaw_folders.config_values_of(installation)
     if values and zeroclaw_config.schema_version_of(values) < zeroclaw_config.CURRENT_SCHEMA:
-        yield _step(installation, "Upgrade the configuration (ZeroClaw 0.7.3 and later)", "config", "migrate")
+        yield _step(installation, "Upgrade ZeroClaw's configuration (ZeroClaw 0.7.3 and later)", "config", "migrate")
     if backend_after_restore(installation, order) in AS_ROWS:
         computes = memory_vectors.searches_by_vectors(memory_vectors.memory_settings_after(installation, order))
         ready = computes and installation.program is not None and installation.state_dir is not None
         words = ("memory", "reindex")
-        yield _step(installation, "Compute the vectors of the memories", *words, automatic=ready)
-    yield _step(installation, "Check the installation", "doctor")
+        yield _step(installation, "Compute the vectors (embeddings) of the memories", *words, automatic=ready)
+    yield _step(installation, "Check the ZeroClaw installation", "doctor")
 
 
 def _step(installation: Installation, title: str, *words: str, automatic: bool = False) -> NextStep:

@@ -22,7 +22,7 @@ def open_server_memories(installation: Installation) -> MemoryRows | None:
 
     Raises RuntimeDatabaseError for a server that must not be contacted, cannot be reached, or holds no such memories.
     """
-    server = _server(installation, "they are not captured")
+    server = _server(installation, "the memories are not captured")
     if server is None:
         return None
     if server.kind == zeroclaw_config.POSTGRES:
@@ -36,9 +36,9 @@ def write_server_memories(installation: Installation, rows: Sequence[StoredRow])
 
     Raises RuntimeDatabaseError. Then nothing was written to PostgreSQL, and the same can be written to Qdrant again.
     """
-    server = _server(installation, "nothing is written to it")
+    server = _server(installation, "no memory is written")
     if server is None:
-        raise RuntimeDatabaseError("its memories are not stored on a server")
+        raise RuntimeDatabaseError("the agent does not store its memories on a server")
     if server.kind == zeroclaw_config.POSTGRES:
         return postgres_memories.write_postgres_memories(server, installation.native_id, rows)
     return qdrant_memories.write_qdrant_memories(server, installation.native_id, rows)
@@ -51,7 +51,8 @@ def _server(installation: Installation, unasked: str) -> memory_servers.MemorySe
         return None
     if not installation.remote:
         raise RuntimeDatabaseError(
-            f"its memories are kept in {TITLES[kind]}, which Lifeboat reads only if you allow it: {unasked} ({ALLOW})",
+            f"the agent stores its memories in {TITLES[kind]}, and you have not allowed Lifeboat to use that "
+            f"server, so {unasked}. To allow it: {ALLOW}",
             fix=ALLOW,
         )
     return memory_servers.memory_server_of(installation, values, kind)

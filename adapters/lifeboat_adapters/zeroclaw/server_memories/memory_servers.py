@@ -84,15 +84,17 @@ def _key(installation: Installation) -> bytes | None:
 
 def _readable(written: str | None, key: bytes | None, name: str) -> str:
     if written is None:
-        raise RuntimeDatabaseError(f"the configuration does not say where its memories are: {name} is missing", fix=FIX)
+        raise RuntimeDatabaseError(
+            f"the configuration has no value for {name}, so the server of the memories is unknown", fix=FIX
+        )
     if secret_encryption.is_reference(written):
         raise RuntimeDatabaseError(
-            f"{name} of its memories is stored in 1Password, which Lifeboat does not read", fix=FIX
+            f"{name} of the memory server is stored in 1Password, which Lifeboat does not read", fix=FIX
         )
     try:
         return secret_encryption.decrypt_secret(written, key)
     except SecretsError as error:
-        raise RuntimeDatabaseError(f"{name} of its memories: {error}", fix=FIX) from None
+        raise RuntimeDatabaseError(f"{name} of the memory server cannot be decrypted: {error}", fix=FIX) from None
 
 
 def _model(values: JsonObject) -> VectorModel | None:

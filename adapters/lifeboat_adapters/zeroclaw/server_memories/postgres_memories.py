@@ -129,8 +129,9 @@ def _table(connection: psycopg.Connection[Any], server: MemoryServer, alias: str
     types = dict(found)
     missing = [column for column in _REQUIRED if column not in types]
     if missing:
-        what = f"lacks {', '.join(missing)}" if types else "does not exist"
-        raise RuntimeDatabaseError(f"the table {schema}.{name} in PostgreSQL {what}", fix=FIX)
+        table = f"the PostgreSQL table {schema}.{name}"
+        what = f"{table} has no column {', '.join(missing)}" if types else f"{table} does not exist"
+        raise RuntimeDatabaseError(what, fix=FIX)
     owner = _owner(connection, schema, alias) if _OWNER in types else None
     return _PostgresMemoryTable((schema, name), types, owner, alias == zeroclaw_paths.DEFAULT_ALIAS)
 
@@ -176,7 +177,7 @@ def _connected(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
         import psycopg
     except ImportError:
         raise RuntimeDatabaseError(
-            "its memories are in PostgreSQL, whose library is not installed",
+            "the agent stores its memories in PostgreSQL, but the Python library for PostgreSQL is not installed",
             fix=extra_command("postgres"),
         ) from None
     try:
@@ -193,7 +194,7 @@ def _connected(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
         with opened as connection:
             yield connection
     except psycopg.Error as error:
-        said = error.diag.message_primary or "the connection was lost"
+        said = error.diag.message_primary or "the connection to PostgreSQL was lost"
         raise RuntimeDatabaseError(f"PostgreSQL: {said}", fix=FIX) from None
 
 
@@ -201,10 +202,10 @@ def _why_not_connected(error: Exception) -> str:
     import psycopg
 
     if isinstance(error, psycopg.errors.ConnectionTimeout):
-        return f"PostgreSQL does not answer within {CONNECT_SECONDS} seconds"
+        return f"PostgreSQL did not answer within {CONNECT_SECONDS} seconds"
     if _is_refusal(error):
-        return "PostgreSQL refuses the user, the password or the database of its memories"
-    return "PostgreSQL, where its memories are, cannot be reached"
+        return "PostgreSQL refused the user, the password or the database in the agent's configuration"
+    return "the agent stores its memories in PostgreSQL, which cannot be reached"
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -284,17 +285,19 @@ class _PostgresMemoryWriter:
         except (psycopg.DataError, psycopg.IntegrityError, UnicodeError) as error:
             said = (
                 getattr(getattr(error, "diag", None), "message_primary", None)
-                or "it contains characters that no text column can store"
+                or "the memory contains characters that a text column cannot store"
             )
-            yield ItemFate("memory", name, ItemOutcome.REJECTED, f"PostgreSQL refuses it: {said}")
+            yield ItemFate("memory", name, ItemOutcome.REJECTED, f"PostgreSQL refused the memory: {said}")
             return
         dropped = find_unstored_columns(row.values, self._table.columns)
-        reasons = [f"the table has no column for its {', '.join(dropped)}"] if dropped else []
+        reasons = [f"the table has no column for these fields of the memory: {', '.join(dropped)}"] if dropped else []
         if held is None and name in self._taken:
-            reasons.append("another agent has a row of this id")
+            reasons.append("another agent has a row with this id")
         yield ItemFate("memory", name, ItemOutcome.TRANSFORMED if reasons else ItemOutcome.ACCEPTED, "; ".join(reasons))
         if row.vector is not None and self._vector(row) is None:
-            yield ItemFate("vector", name, ItemOutcome.OMITTED, "the table cannot store a vector of this length")
+            yield ItemFate(
+                "vector", name, ItemOutcome.OMITTED, "the table cannot store a vector with this number of dimensions"
+            )
 
     def _vector(self, row: StoredRow) -> str | None:
         """Return a row's vector in the form of the column, None when there is none that fits."""

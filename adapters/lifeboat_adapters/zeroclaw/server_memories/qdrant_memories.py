@@ -115,7 +115,7 @@ def _dimensions(client: QdrantClient, server: MemoryServer) -> int:
         raise RuntimeDatabaseError(f"the collection {name} in Qdrant does not exist", fix=FIX)
     vectors = client.get_collection(name).config.params.vectors
     if not isinstance(vectors, models.VectorParams):
-        raise RuntimeDatabaseError(f"the collection {name} in Qdrant was not made by ZeroClaw", fix=FIX)
+        raise RuntimeDatabaseError(f"the collection {name} in Qdrant was not created by ZeroClaw", fix=FIX)
     return int(vectors.size)
 
 
@@ -130,20 +130,23 @@ def _connected(server: MemoryServer) -> Iterator[QdrantClient]:
         from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
     except ImportError:
         raise RuntimeDatabaseError(
-            "its memories are in Qdrant, whose library is not installed", fix=extra_command("qdrant")
+            "the agent stores its memories in Qdrant, but the Python library for Qdrant is not installed",
+            fix=extra_command("qdrant"),
         ) from None
     try:
         client = _client(server)
     except (ValueError, OSError):
-        raise RuntimeDatabaseError("the address of Qdrant, where its memories are, is not valid", fix=FIX) from None
+        raise RuntimeDatabaseError("the address of Qdrant in the agent's configuration is not valid", fix=FIX) from None
     try:
         yield client
     except UnexpectedResponse as error:
         refused = error.status_code in (401, 403)
-        said = "refused the API key" if refused else f"answers with HTTP {error.status_code}"
-        raise RuntimeDatabaseError(f"Qdrant {said}", fix=FIX) from None
+        said = "Qdrant refused the API key" if refused else f"Qdrant answered with HTTP {error.status_code}"
+        raise RuntimeDatabaseError(said, fix=FIX) from None
     except (ApiException, OSError):
-        raise RuntimeDatabaseError("Qdrant, where its memories are, cannot be reached", fix=FIX) from None
+        raise RuntimeDatabaseError(
+            "the agent stores its memories in Qdrant, which cannot be reached", fix=FIX
+        ) from None
     finally:
         client.close()
 
@@ -197,9 +200,9 @@ def _decide(
         return ItemFate("memory", name, ItemOutcome.DEDUPLICATED)
     if row.vector is None or model is None or not embeddings.is_vector(row.vector, dimensions):
         which = f"of {model.model} with {dimensions} numbers" if model else f"with {dimensions} numbers"
-        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant stores no memory without a vector {which}")
+        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant cannot store a memory without a vector {which}")
     if not _is_text(row.values):
-        return ItemFate("memory", name, ItemOutcome.REJECTED, "it is not text")
+        return ItemFate("memory", name, ItemOutcome.REJECTED, "the content of the memory is not text")
     id = _point_id(str(former["id"]) if former is not None else name)
     points[id] = row.values, row.vector
     given = id == name
@@ -207,7 +210,7 @@ def _decide(
         "memory",
         name,
         ItemOutcome.ACCEPTED if given else ItemOutcome.TRANSFORMED,
-        "" if given else "written with another id",
+        "" if given else "the memory was written with another id",
     )
 
 

@@ -85,7 +85,7 @@ def export_file(state: State, wish: AicfExportOptions) -> AicfExport:
         body = _written(state, known, wish)
         text = _clean(body, wish)
     if text is None:
-        raise InterchangeError("the memories cannot be redacted in AICF")
+        raise InterchangeError("personal data and secrets cannot be removed from these memories in AICF")
     made = AicfExport(text)
     made.fates = [*_of_memories(known, body, text), *_of_documents(state, body, wish), *_of_files(state, body)]
     made.notices = list(_notices(body, text))
@@ -130,7 +130,7 @@ def _as_it_came(state: State, known: RememberedMemories) -> _UncleanedFile | Non
         text = file_patching.append_lines(text, made.lines)
         if sorted(_contents(text)) != sorted(str(record["content"]) for record in _saying(known)):
             return None
-    return _UncleanedFile(text, "as it came", _saying(known), documents, keeps_raw=RAW + name)
+    return _UncleanedFile(text, "unchanged", _saying(known), documents, keeps_raw=RAW + name)
 
 
 def _contents(text: str) -> list[str]:
@@ -191,20 +191,31 @@ def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> 
     for record_id, record in known.memories.items():
         content = str(record["content"])
         if record_id not in held:
-            yield ItemFate("memory", record_id, ItemOutcome.OMITTED, "its text is empty", "empty")
+            yield ItemFate("memory", record_id, ItemOutcome.OMITTED, "the text of this memory is empty", "empty")
         elif content in changed or len(before) != len(after):
             yield ItemFate(
-                "memory", record_id, ItemOutcome.TRANSFORMED, "personal data or secrets in it are redacted", "redacted"
+                "memory",
+                record_id,
+                ItemOutcome.TRANSFORMED,
+                "personal data or secrets were removed from the text",
+                "redacted",
             )
         elif body.form in (COMPILED, BLOCKS):
             yield _in_an_older_form(record_id, content in there)
         elif body.form == NEWEST:
-            yield ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, "written in the form of AICF 3.1", "written")
+            yield ItemFate(
+                "memory",
+                record_id,
+                ItemOutcome.TRANSFORMED,
+                "the memory was written in the form of AICF 3.1",
+                "written",
+            )
         else:
             yield ItemFate("memory", record_id, ItemOutcome.ACCEPTED)
     for record in known.hidden:
         reason = (
-            f"it is {memory_records.read_record_status(record)}: a file of this format contains active memories only"
+            f"the memory is {memory_records.read_record_status(record)}, and a file in this format contains only "
+            "active memories"
         )
         yield ItemFate("memory", str(record["id"]), ItemOutcome.OMITTED, reason, "not_remembered")
 
@@ -212,9 +223,13 @@ def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> 
 def _in_an_older_form(record_id: str, is_there: bool) -> ItemFate:
     if is_there:
         return ItemFate(
-            "memory", record_id, ItemOutcome.TRANSFORMED, "only text, type and time are written", "older_form"
+            "memory",
+            record_id,
+            ItemOutcome.TRANSFORMED,
+            "this older AICF version stores only text, type and time of a memory",
+            "older_form",
         )
-    reason = "its text would change: this dialect has no escape for backslashes"
+    reason = "this AICF version cannot represent backslashes, so the text reads differently when the file is imported"
     return ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, reason, "read_otherwise")
 
 
@@ -238,7 +253,11 @@ def _of_documents(state: State, body: _UncleanedFile, wish: AicfExportOptions) -
             if is_there:
                 yield ItemFate(kind, name, ItemOutcome.ACCEPTED)
             else:
-                reason = "user names are replaced" if wish.pseudonymise else "this dialect has no field for it"
+                reason = (
+                    "user names are replaced in this export, so this data is left out"
+                    if wish.pseudonymise
+                    else "this AICF version has no field for this data"
+                )
                 yield ItemFate(kind, name, ItemOutcome.OMITTED, reason, "no_place")
     for each in as_list(persona.decode_document(state, archive_layout.CREDENTIALS).get("credentials")):
         name = str(each.get("id", "")) if isinstance(each, dict) else ""
@@ -256,29 +275,39 @@ def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
         if path == body.keeps_raw:
             yield ItemFate("file", path, ItemOutcome.ACCEPTED)
         elif path.startswith(RAW) and not body.keeps_raw:
-            reason = "its memories are written as records instead"
+            reason = "the memories of this file were written as records instead"
             yield ItemFate("file", path, ItemOutcome.TRANSFORMED, reason, "another_form")
         elif path.startswith(archive_layout.ARTIFACTS):
             yield ItemFate(
                 "artifact", path, ItemOutcome.OMITTED, "a text file cannot contain attachments", "attachment"
             )
         elif path.startswith(archive_layout.EMBEDDINGS):
-            yield ItemFate("vector", path, ItemOutcome.OMITTED, "the runtime computes vectors itself", "vectors")
+            yield ItemFate(
+                "vector",
+                path,
+                ItemOutcome.OMITTED,
+                "vectors are not exported, because a runtime computes its own",
+                "vectors",
+            )
         elif path.startswith(archive_layout.RAW):
             yield ItemFate(
-                "file", path, ItemOutcome.OMITTED, "specific to a runtime; its memories are written", "of_a_runtime"
+                "file",
+                path,
+                ItemOutcome.OMITTED,
+                "the file belongs to one runtime, so only its memories were written",
+                "of_a_runtime",
             )
         else:
-            yield ItemFate("document", path, ItemOutcome.OMITTED, "this format has no field for it", "no_place")
+            yield ItemFate("document", path, ItemOutcome.OMITTED, "AICF has no field for this data", "no_place")
 
 
 def _notices(body: _UncleanedFile, text: str) -> Iterator[FormatNotice]:
     if body.synthesised:
-        said = f"required fields made from times, or placeholders for unknown values: {body.synthesised}"
+        said = f"{body.synthesised} required fields had no value and got a value made from times, or a placeholder"
         yield FormatNotice("synthesised", said)
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) * 4 > LARGEST_FIELD and len(line.encode("utf-8", "replace")) > LARGEST_FIELD:
-            yield FormatNotice("field_too_long", "longer than the recommended 64 KiB", f"line {number}")
+            yield FormatNotice("field_too_long", "this line is longer than the recommended 64 KiB", f"line {number}")
 
 
 def _figures(body: _UncleanedFile, text: str, wish: AicfExportOptions) -> dict[str, int | float]:

@@ -44,7 +44,9 @@ def compose_file(
         body = list(_body(planned, with_version=with_version))
         found = _again(body, planned)
     if found is None:
-        raise InterchangeError("the memories cannot be written as AICF: reading the file back gives different memories")
+        raise InterchangeError(
+            "the memories cannot be written as AICF, because reading the file back would give different memories"
+        )
     extensions = list(_extensions(found))
     for name, document in documents.items():
         body += _spelled(extension.build_extension(name, "", document))

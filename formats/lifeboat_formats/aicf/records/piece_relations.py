@@ -118,18 +118,18 @@ def _embedded(section: AicfSection, names: dict[str, FilePiece]) -> EmbeddingSec
     pairs = section.pairs()
     piece = names.get(section.ident)
     if piece is None or piece.made is None:
-        return EmbeddingSection(section, "the file has nothing with this identifier")
+        return EmbeddingSection(section, "the file contains no item with this identifier")
     numbers = cell_values.parse_vector(pairs["vector"].raw) if "vector" in pairs else cell_values.ParsedVector()
     said = cell_values.parse_integer(read_scalar(pairs, "dimension") or read_scalar(pairs, "dimensions"))
     model = read_scalar(pairs, "model")
     kept = {name: item.value for name, item in pairs.items() if name in ("similarity_threshold", "keywords", "model")}
     piece.own.setdefault("embeddings", []).append(kept)
     if not numbers.is_whole:
-        return EmbeddingSection(section, "the vector is abbreviated")
+        return EmbeddingSection(section, "the vector is abbreviated, so some of its numbers are missing")
     if said is not None and said != len(numbers):
-        return EmbeddingSection(section, "the vector does not have the stated dimension")
+        return EmbeddingSection(section, "the vector does not have the number of dimensions that the file states")
     if not model:
-        return EmbeddingSection(section, "no model is named")
+        return EmbeddingSection(section, "the file does not name the model of the vector")
     computed_at = normalize_time(read_scalar(pairs, "indexed_at")) or piece.made.until or piece.made.event
     piece.embeddings.append(
         {

@@ -190,5 +190,5 @@ def _zone(offset: str | None) -> timezone:
     sign = -1 if offset[0] == "-" else 1
     hours, minutes = int(offset[1:3]), int(offset[-2:])
     if minutes > 59:
-        raise ValueError("an offset has at most 59 minutes")
+        raise ValueError("the minutes of a time-zone offset must be 0 to 59")
     return timezone(sign * timedelta(hours=hours, minutes=minutes))

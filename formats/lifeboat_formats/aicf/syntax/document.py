@@ -50,7 +50,13 @@ def parse_text(text: str, *, bom: bool = False) -> AicfDocument:
         try:
             return _json(text, bom)
         except json_files.NotJson:
-            notices.append(FormatNotice("json_invalid", "It begins like JSON but is not JSON: read as lines", "line 1"))
+            notices.append(
+                FormatNotice(
+                    "json_invalid",
+                    "The file begins like JSON but is not valid JSON, so it is read line by line",
+                    "line 1",
+                )
+            )
     elif _XML.match(text):
         return _xml(text, bom)
     found = survey_text(text)

@@ -10,7 +10,7 @@ from lifeboat_formats.aicf.syntax import cell_values, grammar, specification
 from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, AicfSection, Dialect, ItemKind
 from lifeboat_formats.aicf.syntax.specification import FieldSpec, FieldType
 
-_NO_WORD = "Not a value of the specification: kept"
+_NO_WORD = "The AICF specification does not define this value; the value is kept"
 _MEMORY_TYPE = re.compile(r"\s*memory_type=(.*)\Z", re.DOTALL)
 
 
@@ -49,7 +49,9 @@ def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
     for item in section.of_kind(ItemKind.PAIR):
         where = f"@{section.name} {item.key}"[:80]
         if item.key in seen:
-            yield UngradedFinding("field_duplicate", "The field is repeated: the last one is used", item.line, where)
+            yield UngradedFinding(
+                "field_duplicate", "The field appears twice; the last value is used", item.line, where
+            )
         seen.add(item.key)
         field = known.get(item.key)
         if field is None:
@@ -57,7 +59,12 @@ def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
                 continue
             # The keys of a state are free, and older dialects have fields of their own.
             if section.name != "STATE" and dialect not in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
-                yield UngradedFinding("field_unknown", "Field not in the specification: kept", item.line, where)
+                yield UngradedFinding(
+                    "field_unknown",
+                    "The AICF specification does not define this field; the field is kept",
+                    item.line,
+                    where,
+                )
         elif section.name != "STATE" or _scope(section) == "session":
             yield from _value(field, item, where)
 
@@ -74,12 +81,12 @@ def _value(field: FieldSpec, item: AicfItem, where: str) -> Iterator[UngradedFin
 _PROBLEMS: dict[FieldType, tuple[str, str, Callable[[str, FieldSpec], bool]]] = {
     FieldType.TIME: (
         "timestamp_invalid",
-        "Not an ISO 8601 time with seconds and an offset",
+        "The value is not an ISO 8601 time with seconds and a time-zone offset",
         lambda value, _: cell_values.is_timestamp(value),
     ),
     FieldType.INTEGER: (
         "int_invalid",
-        "Not an integer",
+        "The value is not an integer",
         lambda value, _: cell_values.parse_integer(value) is not None,
     ),
     FieldType.NUMBER: (
@@ -121,7 +128,12 @@ def _row(name: str, item: AicfItem, dialect: Dialect) -> Iterator[UngradedFindin
     for cell in item.values:
         found = _MEMORY_TYPE.match(cell)
         if found and found.group(1).strip() not in specification.MEMORY_TYPES:
-            yield UngradedFinding("enum_unknown", "Memory type not in the specification: kept", item.line, f"@{name}")
+            yield UngradedFinding(
+                "enum_unknown",
+                "The AICF specification does not define this memory type; the type is kept",
+                item.line,
+                f"@{name}",
+            )
 
 
 def _scope(section: AicfSection) -> str:
@@ -131,18 +143,26 @@ def _scope(section: AicfSection) -> str:
 def _scopes(section: AicfSection) -> Iterator[UngradedFinding]:
     scope = _scope(section)
     if scope not in ("session", *specification.SCOPES):
-        yield UngradedFinding("enum_unknown", "Scope not in the specification: kept", section.line, "@STATE")
+        yield UngradedFinding(
+            "enum_unknown",
+            "The AICF specification does not define this scope; the scope is kept",
+            section.line,
+            "@STATE",
+        )
     is_temporary = False
     for item in section.of_kind(ItemKind.PAIR):
         prefix = item.key.split(":", 1)[0]
         own = prefix if ":" in item.key and prefix in specification.SCOPES else scope
         is_temporary = is_temporary or own == "temp"
         if own != scope:
-            text = "The key has another scope than its section: the scope of the key is used"
+            text = "The key and its section have different scopes; the scope of the key is used"
             yield UngradedFinding("scope_conflict", text, item.line, "@STATE")
     if is_temporary:
         yield UngradedFinding(
-            "temp_state_persisted", "A state for one turn only is stored in a file", section.line, "@STATE:temp"
+            "temp_state_persisted",
+            "A file should not contain a state that is valid for one turn only (@STATE:temp)",
+            section.line,
+            "@STATE:temp",
         )
 
 
@@ -155,7 +175,7 @@ def _embedding(section: AicfSection) -> Iterator[UngradedFinding]:
     where = "@EMBEDDING vector"
     if vector.is_elided:
         yield UngradedFinding(
-            "vector_elided", "The vector is abbreviated with dots: not used as an embedding", item.line, where
+            "vector_elided", "The vector is abbreviated with dots, so it is not used as an embedding", item.line, where
         )
         return
     if vector.is_broken:
@@ -164,7 +184,7 @@ def _embedding(section: AicfSection) -> Iterator[UngradedFinding]:
         )
     dimension = cell_values.parse_integer(given["dimension"].value) if "dimension" in given else None
     if dimension is not None and dimension != len(vector) and not vector.is_broken:
-        text = f"The vector has {len(vector)} numbers, which is not its dimension"
+        text = f"The vector has {len(vector)} numbers, but its dimension field has another value"
         yield UngradedFinding("vector_dimension_mismatch", text, item.line, where)
 
 
@@ -216,11 +236,21 @@ def check_links(document: AicfDocument) -> Iterator[UngradedFinding]:
         for item in section.of_kind(ItemKind.ROW, ItemKind.CELLS):
             link = parse_link(item)
             if link is None:
-                yield UngradedFinding("field_syntax", "A link is `from->to|relation`", item.line, "@LINKS")
+                yield UngradedFinding(
+                    "field_syntax", "A link must have the form `from->to|relation`", item.line, "@LINKS"
+                )
                 continue
             if link.source not in known or link.target not in known:
                 yield UngradedFinding(
-                    "link_unresolved", "A link names an identifier that is not in the file: kept", item.line, "@LINKS"
+                    "link_unresolved",
+                    "A link names an identifier that is not in the file; the link is kept",
+                    item.line,
+                    "@LINKS",
                 )
             if link.relation not in specification.RELATIONS:
-                yield UngradedFinding("enum_unknown", "Relation not in the specification: kept", item.line, "@LINKS")
+                yield UngradedFinding(
+                    "enum_unknown",
+                    "The AICF specification does not define this relation; the relation is kept",
+                    item.line,
+                    "@LINKS",
+                )

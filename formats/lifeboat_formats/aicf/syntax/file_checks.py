@@ -74,7 +74,7 @@ def _encoding(document: AicfDocument) -> Iterator[Remark]:
         yield Remark("nul_byte", "The file contains NUL characters", document.text.count("\n", 0, at) + 1)
     found = numbered_lines.find_terminators(document.text)
     if len(found) > 1:
-        yield Remark("eol_mixed", "The file mixes line endings")
+        yield Remark("eol_mixed", "The file contains different kinds of line endings")
 
 
 def _sizes(document: AicfDocument) -> Iterator[Remark]:
@@ -100,9 +100,11 @@ def _is_longer(text: str, most: int) -> bool:
 
 def _version(document: AicfDocument) -> Iterator[Remark]:
     if not document.is_version_declared and document.dialect not in (Dialect.JSON, Dialect.XML):
-        yield Remark("version_missing", "No version is declared (@AICF_VERSION)")
+        yield Remark("version_missing", "The file does not declare its version (@AICF_VERSION)")
     if is_newer_version(document.version):
-        yield Remark("version_unsupported", "The version is newer than 3.1: read as 3.1")
+        yield Remark(
+            "version_unsupported", "The version of the file is newer than 3.1; the file is read as version 3.1"
+        )
 
 
 def _notices(document: AicfDocument) -> Iterator[Remark]:
@@ -126,7 +128,7 @@ def _numbers(document: AicfDocument) -> Iterator[Remark]:
         if expected is None and line.number != 1:
             yield Remark("number_not_from_1", "The line numbers do not begin with 1", line_number)
         elif expected is not None and line.number != expected:
-            yield Remark("number_gap", f"Line number {line.number}, expected {expected}", line_number)
+            yield Remark("number_gap", f"The line number is {line.number}, but {expected} was expected", line_number)
         expected = line.number + 1
 
 
@@ -136,7 +138,9 @@ def _headers(document: AicfDocument) -> Iterator[Remark]:
         for item in section.of_kind(ItemKind.HEADER, ItemKind.TEXT, ItemKind.CELLS):
             if item.kind is not ItemKind.HEADER:
                 if item.raw.lstrip().startswith("@"):
-                    yield Remark("header_malformed", "The line begins like a section header but is not one", item.line)
+                    yield Remark(
+                        "header_malformed", "The line begins like a section header but is not a valid header", item.line
+                    )
             elif item.raw and section.name != "AICF_VERSION" and text[item.value_start - 1] != ":":
                 expected = "A colon is missing after the section name"
                 yield Remark("header_malformed", expected, item.line, f"@{item.key}"[:80])
@@ -146,7 +150,7 @@ def _sections(document: AicfDocument) -> Iterator[Remark]:
     for section in document.sections:
         name = field_checks.section_base_name(section)
         if name and name not in specification.SECTIONS and not name.startswith(specification.OWN_PREFIX):
-            expected = "Section not in the specification: kept"
+            expected = "The AICF specification does not define this section; the section is kept"
             yield Remark("section_unknown", expected, section.line, f"@{name}"[:80])
 
 
@@ -158,9 +162,19 @@ def _items(document: AicfDocument) -> Iterator[Remark]:
             if item.kind in (ItemKind.PAIR, ItemKind.ROW, ItemKind.CELLS) and cell_values.unknown_escapes(
                 item.raw, item.escaping
             ):
-                yield Remark("escape_unknown", "A backslash does not escape anything", item.line, _where(section, item))
+                yield Remark(
+                    "escape_unknown",
+                    "A backslash precedes a character that needs no escape",
+                    item.line,
+                    _where(section, item),
+                )
             if name in specification.SECTIONS and not _has_form(document, name, item):
-                yield Remark("field_syntax", "The line is neither `key=value` nor a row", item.line, f"@{name}")
+                yield Remark(
+                    "field_syntax",
+                    "The line has neither the form `key=value` nor the form of a table row",
+                    item.line,
+                    f"@{name}",
+                )
 
 
 def _has_form(document: AicfDocument, name: str, item: AicfItem) -> bool:
@@ -180,7 +194,9 @@ def _is_bare_version(document: AicfDocument, name: str, item: AicfItem) -> bool:
 def _required_sections(document: AicfDocument) -> Iterator[Remark]:
     conversation = document.section("CONVERSATION")
     if conversation is not None and document.section("STATE") is None:
-        yield Remark("required_section_missing", "A conversation has a @STATE", conversation.line, "@STATE")
+        yield Remark(
+            "required_section_missing", "A conversation should have a section @STATE", conversation.line, "@STATE"
+        )
 
 
 # Meaning.

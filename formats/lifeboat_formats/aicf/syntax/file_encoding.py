@@ -51,7 +51,7 @@ def decode_text(data: bytes, *, name: str = "") -> tuple[str, bool]:
         at = error.start + (len(BOM) if bom else 0)
         where = f"line {_line(data, at)}"
         raise SourceRefused(
-            f"{name or 'The file'} is not UTF-8, at byte {at} ({where})", format_code="utf8_invalid", where=where
+            f"{name or 'The file'} is not valid UTF-8 at byte {at} ({where})", format_code="utf8_invalid", where=where
         ) from None
 
 
@@ -61,7 +61,7 @@ def encode_text(text: str, *, name: str = "") -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise SourceRefused(
-            f"{name or 'The text'} contains an incomplete character", format_code="utf8_invalid"
+            f"{name or 'The text'} contains half of a character (an unpaired surrogate)", format_code="utf8_invalid"
         ) from None
 
 
@@ -80,7 +80,9 @@ def _member(data: bytes, at: int, out: bytearray, largest: int) -> int:
             at += 0 if stream.unconsumed_tail else len(piece)
             out += stream.decompress(piece, largest - len(out) + 1)
             if len(out) > largest:
-                raise SourceRefused(f"Decompressed, it would have more than {largest} bytes", format_code="gzip_bomb")
+                raise SourceRefused(
+                    f"The decompressed data would be larger than {largest} bytes", format_code="gzip_bomb"
+                )
     except zlib.error:
         raise SourceRefused("The compressed data is damaged", format_code="gzip_invalid") from None
     return at - len(stream.unused_data)

@@ -72,7 +72,7 @@ def _bound(value: Any) -> None:
         level = [inner for each in level for inner in _inside(each)]
         if not level:
             return
-    raise ValueError("nested too deeply")
+    raise ValueError("the document is nested too deeply")
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -82,13 +82,13 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError("not a JSON number")
+    raise ValueError("the value is not a JSON number")
 
 
 def _finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError("an infinite number")
+        raise ValueError("the value is an infinite number")
     return value
 
 

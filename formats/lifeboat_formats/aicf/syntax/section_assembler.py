@@ -145,7 +145,7 @@ class SectionAssembler:
         closed = self._next_quotes(line.end)
         if closed < 0 or line.end == line.data_end:
             self.notices.append(
-                FormatNotice("triple_quotes_open", "A triple quote is never closed", f"line {item.line}")
+                FormatNotice("triple_quotes_open", "The closing triple quotation mark is missing", f"line {item.line}")
             )
             return
         # Collect the following lines without their numbers, up to the closing quotes.

@@ -99,11 +99,11 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
     producer = options.producer or around.identity.producer or default_producer(agent_id)
     tenant_id = options.tenant_id or agent_id
     if not urn.is_namespace(producer):
-        raise InterchangeError("a producer is 1 to 63 of a-z, 0-9 and -").with_again("--producer", "example-com")
+        raise InterchangeError("the producer must have 1 to 63 characters from a-z, 0-9 and -").with_again("--producer", "example-com")
     if not is_tenant(tenant_id):
-        raise InterchangeError("a tenant is a UUID or a URI").with_again("--tenant", "did:web:example.com")
+        raise InterchangeError("the tenant must be a UUID or a URI").with_again("--tenant", "did:web:example.com")
     if options.scope not in SCOPES:
-        raise InterchangeError(f"the scope is one of {', '.join(SCOPES)}").with_again("--scope", "FULL")
+        raise InterchangeError(f"the scope must be one of {', '.join(SCOPES)}").with_again("--scope", "FULL")
     if options.scope == SINCE and not instants.is_instant(options.since):
         refused = InterchangeError("with the scope SINCE, since is a time in UTC")
         raise refused.with_again("--scope", "SINCE", "--since", "2026-04-01T09:30:00Z")
@@ -199,17 +199,20 @@ class _BundleProducer:
         """Return notices about the export."""
         found = []
         if self.options.scope == SINCE:
-            text = "deletions since then are not included: a bundle cannot express them"
+            text = "memories deleted since that time are not reported, because a bundle cannot express deletions"
             found.append(FormatNotice("no_deletions", text))
         if self.counts["edges_dropped"]:
-            text = f"edges that lead out of the bundle were left out ({self.counts['edges_dropped']})"
+            text = f"relations to memories outside the bundle were left out ({self.counts['edges_dropped']})"
             found.append(FormatNotice("edges_dropped", text))
         if self.counts["rounded"]:
             text = f"embeddings were rounded to float32 ({self.counts['rounded']})"
             found.append(FormatNotice("vectors_rounded", text))
         if self.options.preserve_ids:
             found.append(
-                FormatNotice("foreign_namespace", "names of other producers were kept; strict readers reject them")
+                FormatNotice(
+                    "foreign_namespace",
+                    "ids of memories from other programs were kept; strict AIMEM readers reject such ids",
+                )
             )
         return found
 
@@ -237,7 +240,7 @@ class _BundleProducer:
     def _record_fate(self, record: JsonObject, lost: list[str], *, is_cleaned: bool, is_parted: bool) -> None:
         reasons = ["cleaned"] if is_cleaned else []
         reasons += ["in parts"] if is_parted else []
-        reasons += [f"without {', '.join(lost)}"] if lost else []
+        reasons += [f"exported without these fields: {', '.join(lost)}"] if lost else []
         outcome = ItemOutcome.TRANSFORMED if reasons else ItemOutcome.ACCEPTED
         self.fates.append(ItemFate("memory", str(record["id"]), outcome, "; ".join(reasons)))
 
@@ -298,7 +301,11 @@ class _BundleProducer:
         try:
             text = float_vectors.pack_vector(latest["vector"])
         except float_vectors.BadVector:
-            self.fates.append(ItemFate("vector", str(record["id"]), ItemOutcome.REJECTED, "float32 cannot hold it"))
+            self.fates.append(
+                ItemFate(
+                    "vector", str(record["id"]), ItemOutcome.REJECTED, "a number in the vector is too large for float32"
+                )
+            )
             return None
         self.counts["rounded"] += not float_vectors.is_exact_in_float32(
             float_vectors.shortest_floats(float_vectors.unpack_vector(text, kind.dimensions))
@@ -335,7 +342,7 @@ class _BundleProducer:
             source, target = (first, name) if edge.is_swapped else (name, first)
             key = (source, target, edge.edge["edge_type"])
             if key in seen:
-                self._edge_fate(record, edge, ItemOutcome.DEDUPLICATED, "it is a duplicate")
+                self._edge_fate(record, edge, ItemOutcome.DEDUPLICATED, "the relation is a duplicate")
                 continue
             seen.add(key)
             made, lost = self._plain(edge.edge)
@@ -349,14 +356,18 @@ class _BundleProducer:
             return item, ""
         lost = sorted(ours.keys() - {"field"})
         plain = {name: value for name, value in item.items() if name != aimem_mapping.OURS}
-        return plain, f"without {', '.join(lost)}" if lost else ""
+        return plain, f"exported without these fields: {', '.join(lost)}" if lost else ""
 
     def _dropped(self, record: JsonObject, edge: RecordEdge) -> None:
         if edge.edge["edge_type"] == "x-supersedes" and not self.options.include_history:
             return  # the fate of the superseded memory covers it
         self.counts["edges_dropped"] += 1
         is_here = self.state.record(edge.other) is not None
-        reason = "its target is not in the bundle" if is_here else "its target does not exist"
+        reason = (
+            "the target of this relation is not in the bundle"
+            if is_here
+            else "the target of this relation does not exist"
+        )
         self._edge_fate(record, edge, ItemOutcome.OMITTED if is_here else ItemOutcome.UNRESOLVED, reason)
 
     def _edge_fate(self, record: JsonObject, edge: RecordEdge, outcome: ItemOutcome, reason: str = "") -> None:
@@ -373,7 +384,7 @@ class _BundleProducer:
             link, lost = self._plain(linked.link)
             outcome = ItemOutcome.TRANSFORMED if lost else ItemOutcome.ACCEPTED
             if entity_name in seen:
-                outcome, lost = ItemOutcome.DEDUPLICATED, "it is a duplicate"
+                outcome, lost = ItemOutcome.DEDUPLICATED, "the relation is a duplicate"
             else:
                 seen.add(entity_name)
                 self.sink.link(self._clean({"chunk_id": name, "entity_id": entity_name, **link}, name))
@@ -387,7 +398,9 @@ class _BundleProducer:
             self.sink.entity(self._clean({**entity, "id": name}, name))
         except BundleRefused as problem:
             self.fates.append(
-                ItemFate("entity", name, ItemOutcome.REJECTED, "no bundle can hold it", problem.format_code)
+                ItemFate(
+                    "entity", name, ItemOutcome.REJECTED, "a bundle cannot represent this entity", problem.format_code
+                )
             )
             return
         self._entities.add(name)
@@ -438,7 +451,7 @@ def _without_literals(ours: JsonObject) -> JsonObject:
     return kept | ({"ext": ext} if ext else {})
 
 
-_KEPT = "a bundle contains memories only; kept in the archive"
+_KEPT = "a bundle contains only memories; this data stays in the archive"
 
 
 def _omitted_parts(state: State, *, with_identity: bool) -> Iterator[ItemFate]:
@@ -455,9 +468,12 @@ def _part_fate(entry: Entry, *, with_identity: bool) -> ItemFate | None:
     if path == archive_layout.IDENTITY:
         if with_identity:
             return ItemFate(
-                "identity", path, ItemOutcome.TRANSFORMED, "only its texts are written, as memories of type identity"
+                "identity",
+                path,
+                ItemOutcome.TRANSFORMED,
+                "only the texts of the identity were written, as memories of the type identity",
             )
-        return ItemFate("identity", path, ItemOutcome.OMITTED, "only with --include-identity")
+        return ItemFate("identity", path, ItemOutcome.OMITTED, "the identity is exported only with --include-identity")
     if path == archive_layout.PRINCIPALS:
         return ItemFate("principal", path, ItemOutcome.OMITTED, _KEPT)
     if path == archive_layout.CREDENTIALS:

@@ -40,13 +40,13 @@ CONFLICT, STALE, FIELDS, PROTECTED, ERASED = (
     "erased",
 )
 _REASONS = {
-    CONFLICT: "a memory with the same name and time and another content exists",
+    CONFLICT: "a memory with the same name and time but other content already exists",
     STALE: "the existing memory is newer",
-    FIELDS: "tags, zone, type or pin differ from the existing memory, and it is not newer",
-    PROTECTED: "the existing memory is protected, and changing it was not allowed",
-    ERASED: "it was purged here",
+    FIELDS: "tags, zone, type or pin differ from the existing memory, but the imported memory is not newer",
+    PROTECTED: "the existing memory is protected, and the import may not change protected memories",
+    ERASED: "the memory was purged from this agent, so it is not imported again",
 }
-_UNTAKEN = "its memory was not imported"
+_UNTAKEN = "the memory that this item belongs to was not imported"
 TENANT = "tenant_changed"
 _ANY_PRODUCER = "x"
 """A placeholder: whether an id was erased does not depend on its producer."""
@@ -77,7 +77,10 @@ class BundleImport:
             chunk = self.links.joined(part)
             if chunk is None:
                 self._fate(
-                    "memory", part["id"], ItemOutcome.TRANSFORMED, "joined with the other parts of a long memory"
+                    "memory",
+                    part["id"],
+                    ItemOutcome.TRANSFORMED,
+                    "this part was joined with the other parts of a long memory",
                 )
                 continue
             made = self._decide(chunk, origin)
@@ -105,7 +108,7 @@ class BundleImport:
             self._update(chunk, stored, origin)
         else:
             self.counts["chunks_skipped_idempotent"] += 1
-            self._fate("memory", name, ItemOutcome.DEDUPLICATED, "it exists already")
+            self._fate("memory", name, ItemOutcome.DEDUPLICATED, "the agent already has this item")
         self._extend(chunk, stored)
         return None
 
@@ -165,7 +168,13 @@ class BundleImport:
         ]
         self.updates.setdefault(stored.record_id, {}).update(fields)
         self.counts["chunks_updated"] += 1
-        self._fate("memory", chunk["id"], ItemOutcome.TRANSFORMED, "newer than the existing memory", "updated")
+        self._fate(
+            "memory",
+            chunk["id"],
+            ItemOutcome.TRANSFORMED,
+            "the imported memory is newer and replaced the existing one",
+            "updated",
+        )
 
     def _refuse(self, chunk: JsonObject, code: str) -> None:
         self.counts["chunks_rejected"] += 1
@@ -197,7 +206,7 @@ class BundleImport:
             self._take_edge(record, edge, stored)
         for entity, link in self.links.links(name):
             if stored is not None and self.existing.has_link(name, entity["id"]):
-                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it exists already")
+                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the agent already has this item")
                 continue
             record.setdefault("entities", []).append(chunk_records.entity_of(entity, link))
             self.links.place(entity["id"])
@@ -226,7 +235,7 @@ class BundleImport:
         source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
         is_here = self.existing.has_edge(source, target, edge["edge_type"])
         if is_here:
-            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "it exists already")
+            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "the agent already has this item")
             self.counts["edges_skipped"] += 1
         return is_here
 
@@ -245,7 +254,7 @@ class BundleImport:
                 self._fate("relation", _edge_name(edge), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
         for entity, link in self.links.links(name):
             if stored is not None and self.existing.has_link(name, entity["id"]):
-                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it exists already")
+                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the agent already has this item")
             else:
                 self._fate("link", _link_name(link), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
 
@@ -253,26 +262,30 @@ class BundleImport:
 
     def _finish(self) -> None:
         for edge in self.links.joining_edges:
-            self._fate("relation", _edge_name(edge), ItemOutcome.TRANSFORMED, "joins the parts of a long memory")
+            self._fate(
+                "relation", _edge_name(edge), ItemOutcome.TRANSFORMED, "this relation joined the parts of a long memory"
+            )
         for edge in self.links.repeated_edges:
-            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "it is in the bundle twice")
+            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "the bundle contains this item twice")
         for link in self.links.repeated_links:
-            self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it is in the bundle twice")
+            self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the bundle contains this item twice")
         for name, is_linked, is_placed in self.links.entities():
             self._entity_fate(name, is_linked=is_linked, is_placed=is_placed)
 
     def _entity_fate(self, name: str, *, is_linked: bool, is_placed: bool) -> None:
         if self.existing.has_entity(name):
             self.counts["entities_skipped"] += 1
-            self._fate("entity", name, ItemOutcome.DEDUPLICATED, "it exists already")
+            self._fate("entity", name, ItemOutcome.DEDUPLICATED, "the agent already has this item")
         elif is_placed:
             self.counts["entities_inserted"] += 1
             self._fate("entity", name, ItemOutcome.ACCEPTED)
         elif is_linked:
-            self._fate("entity", name, ItemOutcome.UNRESOLVED, "no imported memory names it")
+            self._fate("entity", name, ItemOutcome.UNRESOLVED, "no imported memory refers to this entity")
         else:
             self.counts["entities_inserted"] += 1
-            self._fate("entity", name, ItemOutcome.ACCEPTED, "no memory names it: kept separately")
+            self._fate(
+                "entity", name, ItemOutcome.ACCEPTED, "no memory refers to this entity, so it is stored separately"
+            )
 
     def new_orphans(self) -> list[JsonObject]:
         """Return the new entities that no chunk names."""
@@ -286,7 +299,10 @@ class BundleImport:
             text = "all existing memories of this producer belong to another tenant"
             found.append(FormatNotice(TENANT, text, envelope.producer))
         if self.counts["embeddings_left_out"]:
-            text = f"embeddings of this model were left out ({self.counts['embeddings_left_out']})"
+            text = (
+                f"{self.counts['embeddings_left_out']} embeddings were not imported, because their model is not "
+                "supported"
+            )
             found.append(FormatNotice("embedding_model_unsupported", text, str(self.bundle.envelope.embedding_model)))
         return found
 

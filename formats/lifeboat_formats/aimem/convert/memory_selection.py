@@ -83,8 +83,8 @@ def mark_superseded(record: JsonObject, chains: SuccessorChains) -> JsonObject:
 
 
 _OUT_OF_SCOPE = {
-    DNA_ONLY: "neither of a protected type nor pinned: the scope is DNA_ONLY",
-    SINCE: "older than the time of the scope",
+    DNA_ONLY: "the memory is neither pinned nor of a protected type, and the scope is DNA_ONLY",
+    SINCE: "the memory is older than the time given with --since",
 }
 
 
@@ -94,14 +94,14 @@ def _why_not(state: State, record: JsonObject, chains: SuccessorChains, options:
     if _is_ended(state, body, chains) or (options.only is not None and record["id"] not in options.only):
         return ""
     if not isinstance(record.get("content"), str) or not record["content"]:
-        return "its text is empty"
+        return "the text of this memory is empty"
     try:
         moment = instants.parse_nanoseconds(chunks.creation_time_of(record))
     except (ValueError, KeyError, TypeError):
-        return "its time cannot be written in a bundle"
+        return "a bundle cannot represent the time of this memory"
     status = memory_records.read_record_status(body)
     if status != "active" and not options.include_history:
-        return f"{status}; --include-history includes it"
+        return f"the memory is {status}; use --include-history to export it"
     if options.scope == DNA_ONLY and not _is_protected(record):
         return _OUT_OF_SCOPE[DNA_ONLY]
     if options.scope == SINCE and moment < instants.parse_nanoseconds(str(options.since)):
@@ -152,7 +152,11 @@ def _choose_vectors(state: State, chosen: MemorySelection, options: ProducerOpti
         chosen.vectors = max(fitting, key=lambda kind: (found[kind], kind.model, kind.dimensions), default=None)
     for kind, count in sorted(found.items(), key=lambda item: (item[0].model, item[0].dimensions)):
         if kind != chosen.vectors:
-            reason = "a bundle has one model" if options.embeddings else "only with --include-embeddings"
+            reason = (
+                "a bundle contains vectors of one model only"
+                if options.embeddings
+                else "vectors are exported only with --include-embeddings"
+            )
             name = f"{kind.model} ({kind.dimensions})"
             vectors = "1 vector" if count == 1 else f"{count} vectors"
             chosen.fates.append(ItemFate("vector", name, ItemOutcome.OMITTED, f"{vectors}: {reason}"))

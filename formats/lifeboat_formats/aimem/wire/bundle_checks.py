@@ -32,18 +32,27 @@ _NAMED |= {"embedding_dim", "embedding_model", *ARRAYS}
 def check_envelope(found: object, notices: list[FormatNotice]) -> Envelope:
     """Validate the envelope (section 2.1) without the arrays and return it. Raises BundleRefused."""
     if not isinstance(found, dict):
-        raise BundleRefused("a bundle is a JSON object", format_code="not_object")
+        raise BundleRefused("a bundle must be a JSON object", format_code="not_object")
     if found.get("format") not in (words.FORMAT, words.LEGACY_FORMAT):
-        raise BundleRefused(f"its format is not {words.FORMAT}", format_code="bad_format", where="format")
+        raise BundleRefused(
+            f"the format of the bundle must be {words.FORMAT}", format_code="bad_format", where="format"
+        )
     if found.get("version") != words.VERSION:
-        raise BundleRefused("only version 1 is supported", format_code="unsupported_version", where="version")
-    producer = _text(found, "producer", urn.is_namespace, "invalid_producer", "1 to 63 of a-z, 0-9 and -")
+        raise BundleRefused(
+            "only version 1 of the format is supported", format_code="unsupported_version", where="version"
+        )
+    producer = _text(found, "producer", urn.is_namespace, "invalid_producer", "1 to 63 characters from a-z, 0-9 and -")
     tenant_id = _text(found, "tenant_id", is_tenant, "invalid_tenant_id", "a UUID or a URI")
     exported_at = _text(found, "exported_at", instants.is_instant, "invalid_timestamp", "an ISO 8601 time in UTC")
     scope = _text(found, "scope", words.SCOPES.__contains__, "invalid_scope", f"one of {', '.join(words.SCOPES)}")
     since = _since(found, scope, notices)
     if found["format"] == words.LEGACY_FORMAT:
-        notices.append(FormatNotice("legacy_format", f"its format is {words.LEGACY_FORMAT}, the name before the draft"))
+        notices.append(
+            FormatNotice(
+                "legacy_format",
+                f"the bundle has the old format name {words.LEGACY_FORMAT}, from before the AIMEM draft",
+            )
+        )
     return Envelope(
         found["format"], words.VERSION, producer, tenant_id, exported_at, scope, since,
         embedding_dim=_dimensions(found.get("embedding_dim")),
@@ -63,10 +72,10 @@ def check_arrays(found: JsonObject, limits: BundleLimits) -> dict[str, list[Json
     """Return the arrays of a document. Optional arrays (sections 2.4 and 2.5) may be missing and are empty then. Raises
     BundleRefused."""
     if words.CHUNKS not in found:
-        raise BundleRefused("it is missing", format_code="missing_field", where=words.CHUNKS)
+        raise BundleRefused("this required field is missing", format_code="missing_field", where=words.CHUNKS)
     for name in ARRAYS:
         if not isinstance(found.get(name, []), list):
-            raise BundleRefused("not an array", format_code="invalid_type", where=name)
+            raise BundleRefused("the value is not an array", format_code="invalid_type", where=name)
         check_record_count(name, len(found.get(name, [])), limits)
     return {name: found.get(name, []) for name in ARRAYS}
 
@@ -74,23 +83,23 @@ def check_arrays(found: JsonObject, limits: BundleLimits) -> dict[str, list[Json
 def check_record_count(array: str, length: int, limits: BundleLimits) -> None:
     """Raise BundleRefused (`too_many`) if an array has more records than the limit."""
     if length > limits.of(array):
-        message = f"it has more than {limits.of(array):,} records"
+        message = f"the array has more than {limits.of(array):,} records"
         raise BundleRefused(message, format_code="too_many", status=words.TOO_LARGE, where=array)
 
 
 def require_checksum(found: JsonObject) -> None:
     """Raise BundleRefused if there is no checksum."""
     if "checksum" not in found:
-        raise BundleRefused("it is missing", format_code="missing_checksum", where="checksum")
+        raise BundleRefused("this required field is missing", format_code="missing_checksum", where="checksum")
 
 
 def check_checksum(said: object, computed: str) -> str:
     """Return the checksum if it equals the computed one. Raises BundleRefused (409), also for other algorithms and
     upper-case digits."""
     if said != computed:
-        reason = "it does not match the content of the bundle"
+        reason = "the checksum does not match the content of the bundle"
         if not isinstance(said, str) or CHECKSUM.fullmatch(said) is None:
-            reason = "it is not written as sha256: and 64 digits in lower case"
+            reason = "the checksum must have the form sha256: and 64 hexadecimal digits in lower case"
         raise BundleRefused(reason, format_code="checksum_mismatch", status=words.STALE, where="checksum")
     return computed
 
@@ -136,15 +145,17 @@ class RecordCheck:
         zone = found.get("zone")
         if zone is not None and zone not in words.ZONES:
             raise BundleRefused(
-                f"not one of {', '.join(words.ZONES)}", format_code="invalid_zone", where=f"{where}.zone"
+                f"the value must be one of {', '.join(words.ZONES)}", format_code="invalid_zone", where=f"{where}.zone"
             )
         if not isinstance(found.get("is_pinned", False), bool):
-            raise BundleRefused("neither true nor false", format_code="invalid_is_pinned", where=f"{where}.is_pinned")
+            raise BundleRefused(
+                "the value must be true or false", format_code="invalid_is_pinned", where=f"{where}.is_pinned"
+            )
         _instant(found["created_at"], f"{where}.created_at")
         _tags(found.get("tags", []), f"{where}.tags")
         self._embedding(found.get("embedding"), f"{where}.embedding")
         if not self.chunk_ids.add(found["id"]):
-            raise BundleRefused("its id is repeated", format_code="duplicate_chunk_id", where=f"{where}.id")
+            raise BundleRefused("two items have this id", format_code="duplicate_chunk_id", where=f"{where}.id")
         if self.envelope.scope == words.DNA_ONLY and not words.is_dna(found):
             self._out_of_scope += 1
 
@@ -153,10 +164,12 @@ class RecordCheck:
         where = f"{words.EDGES}[{index}]"
         found = _members(edge, ("source_id", "target_id", "edge_type", "weight", "created_at"), where)
         if not _is_kind(found["edge_type"], words.EDGE_TYPES):
-            raise BundleRefused("not an edge type", format_code="invalid_edge_type", where=f"{where}.edge_type")
+            raise BundleRefused(
+                "AIMEM does not define this edge type", format_code="invalid_edge_type", where=f"{where}.edge_type"
+            )
         weight = found["weight"]
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            message = "not a number from 0 to 1"
+            message = "the value must be a number from 0 to 1"
             raise BundleRefused(message, format_code="edge_weight_out_of_range", where=f"{where}.weight")
         _instant(found["created_at"], f"{where}.created_at")
 
@@ -172,12 +185,14 @@ class RecordCheck:
         found = _members(entity, ("id", "name", "kind", "created_at"), where)
         self._name(found["id"], where)
         if not _string(found["name"], f"{where}.name"):
-            raise BundleRefused("it is empty", format_code="empty_entity_name", where=f"{where}.name")
+            raise BundleRefused("this field is empty", format_code="empty_entity_name", where=f"{where}.name")
         if not _is_kind(found["kind"], words.ENTITY_KINDS):
-            raise BundleRefused("not an entity kind", format_code="invalid_entity_kind", where=f"{where}.kind")
+            raise BundleRefused(
+                "AIMEM does not define this entity kind", format_code="invalid_entity_kind", where=f"{where}.kind"
+            )
         _instant(found["created_at"], f"{where}.created_at")
         if not self.entity_ids.add(found["id"]):
-            raise BundleRefused("its id is repeated", format_code="duplicate_entity_id", where=f"{where}.id")
+            raise BundleRefused("two items have this id", format_code="duplicate_entity_id", where=f"{where}.id")
 
     def link(self, link: object, index: int) -> None:
         """Validate a link between a chunk and an entity (section 2.6) without its ends."""
@@ -195,9 +210,16 @@ class RecordCheck:
         if self._foreign:
             most, own = self._foreign.most_common(1)[0][0], self.envelope.producer
             count = self._foreign.total()
-            found.append(FormatNotice("foreign_namespace", f"{count:,} names do not begin with urn:aimem:{own}:", most))
+            found.append(
+                FormatNotice(
+                    "foreign_namespace", f"{count:,} ids do not begin with the producer's prefix urn:aimem:{own}:", most
+                )
+            )
         if self._out_of_scope:
-            text = f"{self._out_of_scope:,} chunks are neither pinned nor of a type that {words.DNA_ONLY} is for"
+            text = (
+                f"{self._out_of_scope:,} chunks (memories) do not belong in a bundle of the scope "
+                f"{words.DNA_ONLY}: they are neither pinned nor of a protected type"
+            )
             found.append(FormatNotice("scope_violation", text))
         return found
 
@@ -206,12 +228,12 @@ class RecordCheck:
         found = urn.parse_urn(_string(text, f"{where}.id"))
         if found is None:
             raise BundleRefused(
-                "not of the form urn:aimem:PRODUCER:LOCAL", format_code="invalid_urn", where=f"{where}.id"
+                "the id must have the form urn:aimem:PRODUCER:LOCAL", format_code="invalid_urn", where=f"{where}.id"
             )
         if found.producer == self.envelope.producer:
             return
         if self.own_namespace:
-            raise BundleRefused("it belongs to another producer", format_code="invalid_urn", where=f"{where}.id")
+            raise BundleRefused("the id belongs to another producer", format_code="invalid_urn", where=f"{where}.id")
         if found.producer in self._foreign or len(self._foreign) < _NAMESPACES:
             self._foreign[found.producer] += 1
         else:
@@ -220,18 +242,22 @@ class RecordCheck:
     def _content(self, chunk: JsonObject, where: str) -> None:
         content = _string(chunk["content"], f"{where}.content")
         if not content:
-            raise BundleRefused("it is empty", format_code="empty_content", where=f"{where}.content")
+            raise BundleRefused("this field is empty", format_code="empty_content", where=f"{where}.content")
         if len(content) > self.limits.content:
-            message = f"it has more than {self.limits.content:,} characters"
+            message = f"the content has more than {self.limits.content:,} characters"
             raise BundleRefused(message, format_code="content_too_long", where=f"{where}.content")
         said = chunk.get("content_hash")
         if said is None:
             return
         where = f"{where}.content_hash"
         if not isinstance(said, str) or CHECKSUM.fullmatch(said) is None:
-            raise BundleRefused("not sha256: and 64 digits", format_code="bad_hash_format", where=where)
+            raise BundleRefused(
+                "the hash must have the form sha256: and 64 hexadecimal digits",
+                format_code="bad_hash_format",
+                where=where,
+            )
         if said != hash_content(content):
-            raise BundleRefused("it is not the hash of the content", format_code="hash_mismatch", where=where)
+            raise BundleRefused("the hash does not match the content", format_code="hash_mismatch", where=where)
 
     def _embedding(self, embedding: object, where: str) -> None:
         """Validate an embedding (section 2.7)."""
@@ -239,10 +265,10 @@ class RecordCheck:
             return
         text, dimensions = _string(embedding, where), self.envelope.embedding_dim
         if dimensions is None or self.envelope.embedding_model is None:
-            message = "the envelope does not name the model and dimension"
+            message = "the bundle contains an embedding but does not name its model and dimension"
             raise BundleRefused(message, format_code="embedding_envelope_missing", where=where)
         if dimensions > self.limits.dimensions:
-            message = f"it has more than {self.limits.dimensions:,} dimensions"
+            message = f"the embedding has more than {self.limits.dimensions:,} dimensions"
             raise BundleRefused(message, format_code="too_many", status=words.TOO_LARGE, where=where)
         try:
             float_vectors.decode_vector(text, dimensions)
@@ -257,10 +283,10 @@ _NAMESPACES = 1000
 
 def _text(found: JsonObject, name: str, is_good: Callable[[str], bool], code: str, wanted: str) -> str:
     if name not in found:
-        raise BundleRefused("it is missing", format_code="missing_field", where=name)
+        raise BundleRefused("this required field is missing", format_code="missing_field", where=name)
     value = found[name]
     if not isinstance(value, str) or not is_good(value):
-        raise BundleRefused(f"it is not {wanted}", format_code=code, where=name)
+        raise BundleRefused(f"the value is not {wanted}", format_code=code, where=name)
     return value
 
 
@@ -269,12 +295,16 @@ def _since(found: JsonObject, scope: str, notices: list[FormatNotice]) -> str | 
     since = found.get("since")
     if scope != words.SINCE:
         if since is not None:
-            notices.append(FormatNotice("since_ignored", f"a bundle of the scope {scope} has no lower bound", "since"))
+            notices.append(
+                FormatNotice(
+                    "since_ignored", f"the field since is ignored, because the scope of the bundle is {scope}", "since"
+                )
+            )
         return None
     if since is None:
-        raise BundleRefused("it is missing", format_code="since_missing", where="since")
+        raise BundleRefused("this required field is missing", format_code="since_missing", where="since")
     if not isinstance(since, str) or not instants.is_instant(since):
-        raise BundleRefused("it is not an ISO 8601 time in UTC", format_code="bad_since", where="since")
+        raise BundleRefused("the value is not an ISO 8601 time in UTC", format_code="bad_since", where="since")
     return since
 
 
@@ -286,10 +316,10 @@ def _dimensions(value: object) -> int | None:
 
 def _members(record: object, required: Iterable[str], where: str) -> JsonObject:
     if not isinstance(record, dict):
-        raise BundleRefused("not a JSON object", format_code="invalid_type", where=where)
+        raise BundleRefused("this item is not a JSON object", format_code="invalid_type", where=where)
     for name in required:
         if name not in record:
-            raise BundleRefused("it is missing", format_code="missing_field", where=f"{where}.{name}")
+            raise BundleRefused("this required field is missing", format_code="missing_field", where=f"{where}.{name}")
     return record
 
 
@@ -301,7 +331,7 @@ def _string(value: object, where: str) -> str:
 
 def _one_of(value: object, choices: tuple[str, ...], code: str, where: str) -> None:
     if _string(value, where) not in choices:
-        raise BundleRefused(f"not one of {', '.join(choices)}", format_code=code, where=where)
+        raise BundleRefused(f"the value must be one of {', '.join(choices)}", format_code=code, where=where)
 
 
 def _is_kind(value: object, choices: tuple[str, ...]) -> bool:
@@ -312,18 +342,18 @@ def _is_kind(value: object, choices: tuple[str, ...]) -> bool:
 
 def _instant(value: object, where: str) -> None:
     if not instants.is_instant(value):
-        raise BundleRefused("not an ISO 8601 time in UTC", format_code="invalid_timestamp", where=where)
+        raise BundleRefused("the value is not an ISO 8601 time in UTC", format_code="invalid_timestamp", where=where)
 
 
 def _tags(tags: object, where: str) -> None:
     if not isinstance(tags, list):
-        raise BundleRefused("not an array", format_code="invalid_tag", where=where)
+        raise BundleRefused("the value is not an array", format_code="invalid_tag", where=where)
     for index, tag in enumerate(tags):
         if not isinstance(tag, str) or not 1 <= len(tag) <= _TAG:
-            message = f"not a string of 1 to {_TAG} characters"
+            message = f"the value is not a string of 1 to {_TAG} characters"
             raise BundleRefused(message, format_code="invalid_tag", where=f"{where}[{index}]")
 
 
 def _known(name: object, names: SeenNames, code: str, where: str) -> None:
     if _string(name, where) not in names:
-        raise BundleRefused("the bundle has nothing with this id", format_code=code, where=where)
+        raise BundleRefused("the bundle contains no item with this id", format_code=code, where=where)

@@ -48,7 +48,7 @@ class BundleRefused(SourceRefused):
     (`checksum_mismatch`), `status` the HTTP status, `where` a path such as `edges[3].weight`. The message contains no
     memory content."""
 
-    fix = "export the bundle again from its source"
+    fix = "export the bundle again from the program that made it"
 
     def __init__(
         self, message: str, *, format_code: str, status: int = WRONG, where: str = "", fix: str | None = None

@@ -127,7 +127,7 @@ def _whole(first: bytes, stream: BinaryIO, limits: BundleLimits) -> bytes:
 
 
 def _too_large(most: int) -> BundleRefused:
-    return BundleRefused(f"it has more than {most:,} bytes", format_code="too_large", status=words.TOO_LARGE)
+    return BundleRefused(f"the bundle has more than {most:,} bytes", format_code="too_large", status=words.TOO_LARGE)
 
 
 def _envelope_line(line: bytes, limits: BundleLimits) -> JsonObject | None:
@@ -180,11 +180,11 @@ class _StreamReader:
         except BundleRefused as problem:
             raise _cut_short(where) if _ends_early(line, problem) else problem from None
         if not isinstance(found, dict):
-            raise BundleRefused("not a JSON object", format_code="invalid_type", where=where)
+            raise BundleRefused("this line is not a JSON object", format_code="invalid_type", where=where)
         kind = found.pop(KIND, None)
         array = _ARRAY_OF.get(kind) if isinstance(kind, str) else None
         if array is None:
-            message = f"its {KIND} is not one of {', '.join(_ARRAY_OF)}"
+            message = f"the field {KIND} must be one of {', '.join(_ARRAY_OF)}"
             raise BundleRefused(message, format_code="unknown_kind", where=where)
         spool = self._spools[array]
         bundle_checks.check_record_count(array, len(spool) + 1, self._limits)
@@ -197,5 +197,5 @@ def _ends_early(line: bytes, problem: BundleRefused) -> bool:
 
 
 def _cut_short(where: str) -> BundleRefused:
-    message = "the stream ends in the middle of it"
+    message = "the stream ends in the middle of this line"
     return BundleRefused(message, format_code="checksum_mismatch", status=words.STALE, where=where)

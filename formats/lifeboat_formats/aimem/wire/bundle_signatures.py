@@ -91,7 +91,7 @@ def sign_detached(payload: Iterable[bytes], identity: WriterIdentity) -> bytes:
     Raises ExtraMissing, ValueError for an identity that does not sign.
     """
     if identity.sign is None or not identity.public:
-        raise ValueError("this identity cannot sign")
+        raise ValueError("the key of this identity cannot sign")
     cwt, cbor2 = _libraries()
     key = ed25519_key(identity.public)
     protected = {_HEADER_ALG: EDDSA, _HEADER_KID: key.kid}
@@ -135,7 +135,7 @@ def decode_signature_file(data: bytes, where: str = "") -> bytes:
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError:
-        raise _invalid("the file has no COSE_Sign1", where) from None
+        raise _invalid("the file contains no COSE_Sign1 signature", where) from None
     return _unarmoured("".join(text.split()), where)
 
 
@@ -143,14 +143,14 @@ def read_keys(data: bytes, where: str = "") -> list[PublicKey]:
     """Return the keys in a COSE_Key or COSE_KeySet, given as bytes or as text. Keys of other kinds are ignored. Raises
     SignatureRefused if no usable key remains, ExtraMissing."""
     if len(data) > _LARGEST_KEYS:
-        raise _invalid("the file is too large for a file of keys", where)
+        raise _invalid("the key file is too large", where)
     found = _decoded(data)
     if not isinstance(found, dict | list):
         found = _decoded(_unarmoured("".join(data.decode("ascii", "replace").split()), where))
     listed = found if isinstance(found, list) else [found]
     keys = [key for each in listed[:_MOST_KEYS] if (key := _public_key(each)) is not None]
     if not keys:
-        raise _invalid("it has no Ed25519 or P-256 key", where)
+        raise _invalid("the key file contains no Ed25519 or P-256 key", where)
     return keys
 
 
@@ -164,17 +164,17 @@ def verify_detached(signature: bytes, payload: Iterable[bytes], keys: Iterable[P
     cwt, cbor2 = _libraries()
     whole = b"".join(payload)
     if len(signature) > len(whole) + _LARGEST_ENVELOPE:
-        raise _invalid("it is larger than a signature can be")
+        raise _invalid("the signature data is larger than a signature can be")
     protected, unprotected, inside, signed = _parts(signature)
     headers = _protected_headers(protected)
     if inside is not None and inside != whole:
-        raise _invalid("it signs other data than this bundle")
+        raise _invalid("the signature belongs to other data than this bundle")
     detached = cbor2.dumps(cbor2.CBORTag(_SIGN1, [protected, {}, None, signed]))
     named = headers.get(_HEADER_KID, unprotected.get(_HEADER_KID))
     for key in _candidates(headers[_HEADER_ALG], named, keys):
         if _holds(cwt, detached, whole, key, headers.get(_HEADER_KID)):
             return key
-    raise _invalid("it is not valid")
+    raise _invalid("the signature does not match the bundle and the trusted keys")
 
 
 def _candidates(algorithm: int, kid: Any, keys: Iterable[PublicKey]) -> list[PublicKey]:
@@ -185,7 +185,7 @@ def _candidates(algorithm: int, kid: Any, keys: Iterable[PublicKey]) -> list[Pub
         raise SignatureRefused("the bundle is signed with a key that is not in --trusted-key", format_code=UNKNOWN_KEY)
     found = [key for key in named if key.algorithm == algorithm]
     if not found:
-        raise _invalid("its algorithm does not match the key")
+        raise _invalid("the algorithm of the signature does not match the key")
     return found
 
 
@@ -206,26 +206,26 @@ def _parts(signature: bytes) -> tuple[bytes, dict[Any, Any], bytes | None, bytes
     cbor2 = _libraries()[1]
     found = _decoded(signature)
     if not isinstance(found, cbor2.CBORTag) or found.tag != _SIGN1:
-        raise _invalid("it is not a tagged COSE_Sign1")
+        raise _invalid("the data is not a tagged COSE_Sign1 structure")
     value = found.value
     if not isinstance(value, list | tuple) or len(value) != 4:
-        raise _invalid("it is not a COSE_Sign1")
+        raise _invalid("the data is not a COSE_Sign1 structure")
     protected, unprotected, inside, signed = value
     fits = isinstance(protected, bytes) and isinstance(unprotected, dict) and isinstance(signed, bytes)
     if not fits or not (inside is None or isinstance(inside, bytes)):
-        raise _invalid("it is not a COSE_Sign1")
+        raise _invalid("the data is not a COSE_Sign1 structure")
     return protected, unprotected, inside, signed
 
 
 def _protected_headers(protected: bytes) -> dict[Any, Any]:
     headers = _decoded(protected)
     if not isinstance(headers, dict):
-        raise _invalid("its protected headers are not valid")
+        raise _invalid("the protected headers of the signature are not valid")
     algorithm = headers.get(_HEADER_ALG)
     if type(algorithm) is not int or algorithm not in (EDDSA, ES256):
-        raise _invalid("its algorithm is neither EdDSA nor ES256")
+        raise _invalid("the algorithm of the signature is neither EdDSA nor ES256")
     if _HEADER_CRIT in headers:
-        raise _invalid("it requires an extension that is not supported")
+        raise _invalid("the signature requires an extension that Lifeboat does not support")
     return headers
 
 
@@ -255,7 +255,7 @@ def _unarmoured(text: str, where: str) -> bytes:
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise _invalid("it is not base64", where) from None
+        raise _invalid("the data is not valid base64", where) from None
 
 
 def _invalid(what: str, where: str = "") -> SignatureRefused:

@@ -142,9 +142,9 @@ class BundleWriter:
 
     def _add(self, array: str, record: JsonObject) -> None:
         if self._is_whole:
-            raise ValueError("the bundle was finished already")
+            raise ValueError("the bundle is already complete, so no record can be added")
         if KIND in record:
-            raise ValueError(f"{KIND} is reserved for the stream")
+            raise ValueError(f"the field {KIND} is reserved for streamed bundles")
         spool = self._spools[array]
         bundle_checks.check_record_count(array, len(spool) + 1, self._limits)
         spool.append(strict_json.canonical_json(record, where=f"{array}[{len(spool)}]"))

@@ -37,7 +37,7 @@ def hash_content(content: str) -> str:
     try:
         return digest_pieces((content.encode(),))
     except UnicodeEncodeError:
-        message = "it contains an incomplete character"
+        message = "the text contains half of a character (an unpaired surrogate)"
         raise BundleRefused(message, format_code="not_canonicalizable", where="content") from None
 
 

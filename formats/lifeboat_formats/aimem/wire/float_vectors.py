@@ -39,13 +39,15 @@ def decode_vector(text: str, dimensions: int) -> bytes:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise BadVector("not base64") from None
+        raise BadVector("the vector is not valid base64") from None
     if base64.b64encode(data).decode("ascii") != text:
-        raise BadVector("not base64 (RFC 4648)")
+        raise BadVector("the vector is not valid base64 (RFC 4648)")
     if len(data) != FLOAT_BYTES * dimensions:
-        raise BadVector(f"{len(data)} bytes are not {dimensions} numbers of float32", is_length=True)
+        raise BadVector(
+            f"the vector has {len(data)} bytes, but {dimensions} float32 numbers need 4 bytes each", is_length=True
+        )
     if not all(map(math.isfinite, struct.unpack(f"<{dimensions}f", data))):
-        raise BadVector("it contains an infinite number or NaN")
+        raise BadVector("the vector contains an infinite number or NaN")
     return data
 
 
@@ -80,7 +82,7 @@ def _floats(vector: Sequence[float]) -> bytes:
     try:
         data = struct.pack(f"<{len(vector)}f", *vector)
     except (struct.error, OverflowError, TypeError):
-        raise BadVector("a number exceeds float32") from None
+        raise BadVector("the vector contains a number that is too large for float32") from None
     if not all(map(math.isfinite, vector)):
-        raise BadVector("it contains an infinite number or NaN")
+        raise BadVector("the vector contains an infinite number or NaN")
     return data

@@ -32,14 +32,14 @@ def parse_nanoseconds(text: str) -> int:
     ninth are ignored. Raises NotAnInstant."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise NotAnInstant("not an ISO 8601 time in UTC")
+        raise NotAnInstant("the value is not an ISO 8601 time in UTC")
     try:
         days = date(int(found["year"]), int(found["month"]), int(found["day"])).toordinal() - _EPOCH
     except ValueError:
-        raise NotAnInstant("there is no such day") from None
+        raise NotAnInstant("the day does not exist") from None
     hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
     if hour > 23 or minute > 59 or second > 60 or (second == 60 and (hour, minute) != (23, 59)):
-        raise NotAnInstant("there is no such time of day")
+        raise NotAnInstant("the time of day does not exist")
     fraction = int((found["fraction"] or "")[:9].ljust(9, "0"))
     return (days * _DAY + hour * 3600 + minute * 60 + second) * _SECOND + fraction
 

@@ -60,7 +60,10 @@ def salvage_bundle(bundle: AimemBundle, names: Callable[[], SeenNames], limits: 
     notices = [*bundle.notices, *check.notices()]
     if rejected:
         notices.append(
-            FormatNotice(SALVAGED, f"{len(rejected):,} invalid records, or records that refer to them, were left out")
+            FormatNotice(
+                SALVAGED,
+                f"{len(rejected):,} records were left out, because they are invalid or refer to an invalid record",
+            )
         )
     made = replace(bundle, chunks=chunks, edges=edges, entities=entities, chunk_entities=links)
     return replace(made, notices=notices, rejected=rejected)

@@ -34,11 +34,15 @@ def parse_json(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> An
     `nested_too_deep`)."""
     data = data.removeprefix(_BOM)
     if nesting_depth(data) > depth:
-        raise BundleRefused(f"it is nested deeper than {depth}", format_code="nested_too_deep", where=where)
+        raise BundleRefused(
+            f"the JSON is nested deeper than {depth} levels", format_code="nested_too_deep", where=where
+        )
     try:
         return _decoder.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise BundleRefused(f"not JSON ({_reason(error)})", format_code="malformed_json", where=where) from None
+        raise BundleRefused(
+            f"the text is not valid JSON ({_reason(error)})", format_code="malformed_json", where=where
+        ) from None
 
 
 def canonical_json(value: Any, *, where: str = "") -> bytes:
@@ -46,7 +50,7 @@ def canonical_json(value: Any, *, where: str = "") -> bytes:
     try:
         return _sorted_encoder.encode(value) if _is_plain(value) else rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError):
-        reason = "it contains a number or a character that RFC 8785 cannot represent"
+        reason = "the value contains a number or a character that RFC 8785 (canonical JSON) cannot represent"
         raise BundleRefused(reason, format_code="not_canonicalizable", where=where) from None
 
 
@@ -80,7 +84,7 @@ def _reason(error: Exception) -> str:
         return f"{error.msg}, line {error.lineno}, column {error.colno}"
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
-    return str(error) if isinstance(error, _JsonRefused) else "it is nested too deeply"
+    return str(error) if isinstance(error, _JsonRefused) else "the text is nested too deeply"
 
 
 class _JsonRefused(ValueError):
@@ -90,7 +94,7 @@ class _JsonRefused(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _JsonRefused("a name is repeated in one object")
+        raise _JsonRefused("a JSON object contains the same name twice")
     return found
 
 

@@ -42,8 +42,8 @@ _NEWS = {
 }
 """Events after which each log may have a new entry."""
 NOTHING = "No events yet. Captures, pushes, restores and purges will be listed here."
-NOTHING_FITS = "No event matches. Press esc to remove the newest filter."
-NOTHING_NOTED = "The daemon has not logged anything yet. Press S to start it if it is not running."
+NOTHING_FITS = "No event matches the filters. Press esc to remove the filter that you set last."
+NOTHING_NOTED = "The daemon's log is empty. If the daemon is not running, press S to start it."
 
 
 class ActivityScreen(ReportScreen):
@@ -51,21 +51,38 @@ class ActivityScreen(ReportScreen):
     ENTER = "open"
     ACTS = (
         UserAction(
-            "open", "enter", "details", "Show all fields of the event, its meaning and how to fix it", footer=True
+            "open",
+            "enter",
+            "details",
+            "Show all fields and the meaning of the event, and how to fix a problem",
+            footer=True,
         ),
-        UserAction("origin", "o", "go there", "Open the event's sequence in the timeline, or its receipt", footer=True),
-        UserAction("kind", "K", "kind", "Show events of one kind; in the daemon's log, from one level on", footer=True),
-        UserAction("agent", "A", "agent", "Show events of one agent", footer=True),
-        UserAction("log", "L", "daemon's log", "Show the daemon's log, or the events again", footer=True),
-        UserAction("follow", "f", "hold events", "Hold new events back until you press f again"),
+        UserAction(
+            "origin",
+            "o",
+            "go there",
+            "Open the event's sequence in the timeline; for a purge, open the receipts",
+            footer=True,
+        ),
+        UserAction(
+            "kind",
+            "K",
+            "kind",
+            "Show only events of one kind; in the daemon's log, only one level and above",
+            footer=True,
+        ),
+        UserAction("agent", "A", "agent", "Show only the events of one agent", footer=True),
+        UserAction("log", "L", "daemon's log", "Switch between the daemon's log and the list of events", footer=True),
+        UserAction("follow", "f", "hold events", "Stop adding new events to the list until you press f again"),
         BUNDLE,
         FILTER,
     )
     HELP = """
-Events of all agents, newest first: captures, pushes, restores, purges, held captures, verifications. New events appear
-automatically; the cursor keeps its place. Below the list is the meaning of the event under the cursor.
+Events of all agents, newest first: captures, pushes, restores, purges, held captures, verifications. New events are
+added automatically, and the cursor stays on its event. The meaning of the selected event is below the list.
 
-L shows the log of the daemon: kinds, numbers and times, but no content and no file names. b writes a support report.
+L shows the daemon's log: kinds, numbers and times of events, but no content and no file names. b writes a support
+report.
 """
     CSS = """
     ActivityScreen FilteredTable { height: 1fr; }
@@ -138,7 +155,7 @@ L shows the log of the daemon: kinds, numbers and times, but no content and no f
         events = (await self.fetch(ServiceLog, *words)).events
         rows = list(build_event_rows(events, self._names(), self.glyphs))
         self._noted = {row.key: one for row, one in rows if one is not None}
-        parts = [f"{self._level} and above" if self._level else ""]
+        parts = [f"level {self._level} and above" if self._level else ""]
         self._show(NOTED, [row for row, _ in rows], words, parts, NOTHING_FITS if self._level else NOTHING_NOTED)
 
     def _show(self, source: str, rows: list[TableRow], words: tuple[str, ...], parts: list[str], empty: str) -> None:
@@ -188,7 +205,7 @@ L shows the log of the daemon: kinds, numbers and times, but no content and no f
     def do_follow(self) -> None:
         self._is_held = not self._is_held
         self.tell_user(
-            "New events are held back; press f to show them." if self._is_held else "New events appear automatically."
+            "New events are not shown. Press f to show them." if self._is_held else "New events appear automatically."
         )
         if not self._is_held and self._is_waiting:
             self._is_waiting = False
@@ -256,7 +273,7 @@ L shows the log of the daemon: kinds, numbers and times, but no content and no f
         if act == "origin":
             return self._why_no_origin()
         if act == "agent" and self._source == NOTED:
-            return "the daemon's log covers all agents; press / to filter it"
+            return "the daemon's log cannot be limited to one agent; press / to filter its lines"
         if act == "kind" and self._source == DONE and not self._kinds:
             return "there are no events yet"
         return None
@@ -267,7 +284,7 @@ L shows the log of the daemon: kinds, numbers and times, but no content and no f
             return "select an event"
         if one.kind == "purge" or one.sequence is not None:
             return None
-        return "this event belongs to no single sequence"
+        return "this event is not about one sequence"
 
     def do_origin(self) -> None:
         one = self.entry
@@ -292,7 +309,7 @@ L shows the log of the daemon: kinds, numbers and times, but no content and no f
     async def do_kind(self) -> None:
         """Ask for the kind of entries, or for the level in the log of the service."""
         if self._source == NOTED:
-            choices = [("", "everything"), *((level, f"{level} and more severe") for level in LEVELS[1:-1])]
+            choices = [("", "everything"), *((level, f"level {level} and above") for level in LEVELS[1:-1])]
             choices.append((LEVELS[-1], "only errors"))
             level = await self.answer(ChoiceDialog("How grave?", choices, here=self._level))
             if level is not None:

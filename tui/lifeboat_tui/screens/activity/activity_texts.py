@@ -42,29 +42,46 @@ _STYLES = {
     "accepted": "success",
 }
 _MEANING = {
-    "create": ("The agent was added; its captures start here.", ""),
-    "capture": ("The workspace changed and was captured as a new sequence.", "press o to open it in the timeline"),
-    "held": (
-        "So much was removed at once that it may be an accident. The capture is not pushed to remotes until accepted.",
-        "undo it: lifeboat restore {name}; accept it: lifeboat agents accept {name}",
+    "create": ("Lifeboat now protects this agent. The first capture follows.", ""),
+    "capture": (
+        "The workspace changed and was captured as a new sequence.",
+        "press o to open the sequence in the timeline",
     ),
-    "accepted": ("A user accepted a held removal; it is pushed to the remotes.", ""),
-    "damaged": ("The last verification found damaged data.", "lifeboat verify {name}, lifeboat doctor"),
-    "verified": ("The newest sequence was read back; all digests and signatures match.", ""),
-    "verified_whole": ("All sequences were read back; all digests and signatures match.", ""),
-    "thin": ("Old sequences were removed according to the retention settings.", ""),
-    "pin": ("This sequence is pinned, so thinning never removes it.", ""),
-    "unpin": ("This sequence was unpinned, so thinning may remove it.", ""),
-    "label": ("A user named this sequence, so thinning never removes it.", ""),
-    "restore": ("An earlier sequence was restored.", "lifeboat undo {name} to undo it"),
-    "undo": ("A restore was undone: the workspace is as it was before it.", ""),
-    "import": ("An archive was imported.", ""),
-    "adopt": ("This machine continues from a sequence of a remote.", ""),
-    "rotate": ("Credentials are sealed to new keys.", ""),
-    "rotated": ("Credentials are sealed to new keys.", ""),
-    "forgotten": ("Memories were forgotten; press f on them to undo that.", ""),
-    "purge": ("Data was purged from the whole history.", "press o to open the receipt"),
-    "epoch": ("Lost machines can no longer write.", ""),
+    "held": (
+        "This capture removed so much that it may be an accident. Lifeboat does not push it to remotes until you "
+        "accept it.",
+        "to restore the removed data: lifeboat restore {name}; to accept the removal: lifeboat agents accept {name}",
+    ),
+    "accepted": (
+        "A user accepted a capture that was held because it removed much. The capture is now pushed to the remotes.",
+        "",
+    ),
+    "damaged": (
+        "The last verification found damaged data.",
+        "verify again: lifeboat verify {name}; check the installation: lifeboat doctor",
+    ),
+    "verified": ("Lifeboat read the newest sequence back. All digests and signatures match.", ""),
+    "verified_whole": ("Lifeboat read all sequences back. All digests and signatures match.", ""),
+    "thin": ("Lifeboat removed old sequences, as the retention settings say.", ""),
+    "pin": ("This sequence was pinned. Thinning (the removal of old sequences) never removes a pinned sequence.", ""),
+    "unpin": ("This sequence was unpinned. Thinning (the removal of old sequences) may now remove it.", ""),
+    "label": (
+        "A user gave this sequence a name. Thinning (the removal of old sequences) never removes a named sequence.",
+        "",
+    ),
+    "restore": ("An earlier sequence was restored.", "to undo the restore: lifeboat undo {name}"),
+    "undo": ("A restore was undone. The workspace has the content from before the restore.", ""),
+    "import": ("The content of an archive file was imported into the agent.", ""),
+    "adopt": (
+        "This machine became the writer of the agent. The local history continues from the newest sequence "
+        "on a remote.",
+        "",
+    ),
+    "rotate": ("The agent got a new key pair. Its credentials are now encrypted to the new pair.", ""),
+    "rotated": ("The agent got a new key pair. Its credentials are now encrypted to the new pair.", ""),
+    "forgotten": ("Memories were forgotten (hidden). To show a memory again, select it and press f.", ""),
+    "purge": ("A purge destroyed data in the whole history.", "press o to open the receipt"),
+    "epoch": ("Machines marked as lost can no longer write this agent.", ""),
 }
 """For each kind of entry its meaning and the advice, if any."""
 LEVELS = ("debug", "info", "warning", "error")
@@ -103,7 +120,7 @@ def describe_log_entry(one: Entry) -> Iterator[Content]:
     if helps:
         yield format_pair("next", helps.format(name=quote_argument(one.name)))
     if one.details.get("set") is False and one.kind != "label":
-        yield Content("Solved: this event ended the problem.")
+        yield Content("This event means that the problem is solved.")
     yield Content("")
     yield from _pairs(
         {

@@ -33,9 +33,13 @@ class ServicePage(FirstRunPage):
         if step is None or step.state != "missing":
             self.say("" if step is None else step.text)
         elif step.action == "start_daemon":
-            self.say(step.text, "Continue starts the daemon; it runs until this computer shuts down.")
+            self.say(step.text, "Press Continue to start the daemon. The daemon runs until this computer shuts down.")
         else:
-            self.say(step.text, "Continue installs the service: it starts at every login and captures every change.")
+            self.say(
+                step.text,
+                "Press Continue to install the background service. The service starts at every "
+                "login and captures every change.",
+            )
 
     async def go_on(self, tell: Tell) -> bool:
         step = self._step
@@ -53,7 +57,7 @@ class DonePage(FirstRunPage):
     """Page with the verdict and the remaining steps."""
 
     STEP = "Done"
-    YES = "To the dashboard"
+    YES = "Open the dashboard"
     NEEDED = True
     DEFAULT_CSS = "DonePage > #said { text-style: bold; }"
 
@@ -66,7 +70,10 @@ class DonePage(FirstRunPage):
         found = await self.fetch(Setup, "setup")
         missing = [step for step in found.steps if step.state == "missing"]
         protected = any(agent.sequence is not None for agent in status.agents)
-        self.say("You are protected." if protected and not missing else status.verdict, *self._verdict(status, missing))
+        self.say(
+            "Your agents are protected." if protected and not missing else status.verdict,
+            *self._verdict(status, missing),
+        )
         self.say(*self._lines(found), where="steps-left")
 
     def _verdict(self, status: Status, missing: list[Step]) -> list[str]:

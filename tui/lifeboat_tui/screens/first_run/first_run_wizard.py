@@ -62,12 +62,13 @@ class PurposePage(FirstRunPage):
 
     async def begin(self) -> None:
         self.say(
-            "Lifeboat keeps copies of your agents and restores them, on this machine or on another.",
-            "Choose with the arrow keys and Enter. y copies the command of a step, ^l skips a step.",
+            "Lifeboat keeps copies of your agents. You can restore the agents on this machine or on another.",
+            "Choose with the arrow keys and Enter. In each step, y copies the shell command of the step, and "
+            "Ctrl-L skips it.",
         )
         rows = [
-            TableRow("kit", ("Bring my agent back with its recovery kit",)),
-            TableRow("return", ("Bring my agent back from a remote, without a kit",)),
+            TableRow("kit", ("Restore my agent with its recovery kit",)),
+            TableRow("return", ("Restore my agent from a remote, without a recovery kit",)),
             TableRow("protect", ("Protect the agents on this machine",)),
         ]
         self.query_one(RowTable).show(rows)
@@ -86,13 +87,13 @@ class FirstRunWizard(LifeboatScreen):
         UserAction("reveal", "w", "show the words", "Show the 24 words of your key for a short time", writes=True),
     )
     HELP = """
-Bring my agent back restores your agents on a machine that never had them: from the recovery kit in one step, or from a
-remote step by step. Protect finds the agents on this machine, creates your key, shows its 24 words and asks for three
-of them, adds a remote, and installs the service that captures every change.
+The first two choices restore your agents on a machine that never had them: from the recovery kit in one step, or from a
+remote step by step. The third choice protects the agents on this machine: Lifeboat creates your key, shows its 24 words
+and asks for three of them. Then you add a remote and install the background service that captures every change.
 
-Tab moves to the next field, Enter runs the step, Esc goes one step back or stops the running command. Finished steps
-stay done; open this screen again, or run lifeboat setup in a shell, to continue. Words, tokens and passphrases are
-hidden until you ask for them, and only your key's store keeps them.
+Tab moves to the next field, and Enter runs the step. Esc goes one step back or stops the running command. Finished
+steps stay finished; to continue later, open this screen again or run lifeboat setup in a shell. Words, tokens and
+passphrases stay hidden until you ask for them. Only the store of your key keeps them.
 """
     CSS: ClassVar[str] = """
     FirstRunWizard #steps { height: 1; }
@@ -184,9 +185,9 @@ hidden until you ask for them, and only your key's store keeps them.
         if act in ("go_on", "later", "reveal") and self.is_working:
             return "the step is running; press esc to stop it"
         if act == "later" and self._page.NEEDED:
-            return "this step is required"
+            return "this step cannot be skipped"
         if act == "reveal" and not isinstance(self._page, RecoveryWordsPage):
-            return "only in the step Words"
+            return "available only in the step Words"
         return None
 
     @on(Button.Pressed, "#go")
@@ -226,7 +227,7 @@ hidden until you ask for them, and only your key's store keeps them.
             return False
         except asyncio.CancelledError:
             if self.is_mounted:
-                self.tell_user("Stopped. Nothing was left half done.")
+                self.tell_user("The command was stopped. No change was left unfinished.")
             raise
         finally:
             if self.is_mounted:

@@ -17,10 +17,10 @@ from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
 PLACES = {
     "keyring": "the desktop keyring",
-    "passphrase": "a file wrapped with a passphrase",
-    "command": "the output of the command in the setting key_command",
-    "key_file": "the file in LIFEBOAT_KEY_FILE",
-    "file": "a file, protected only by its file mode",
+    "passphrase": "a file encrypted with a passphrase",
+    "command": "the command of the setting key_command, which prints the key",
+    "key_file": "the file that the variable LIFEBOAT_KEY_FILE names",
+    "file": "a file that only its permissions protect",
 }
 SHORTEST = 8
 """Minimum length of a passphrase."""
@@ -40,7 +40,7 @@ class CreateKeyPage(FirstRunPage):
     def compose(self) -> ComposeResult:
         yield from super().compose()
         yield Static(
-            "Passphrase, twice (empty: none). It is needed only to restore credentials.",
+            "Passphrase, twice (optional). You need it only to restore credentials.",
             classes="label of-passphrase",
             markup=False,
         )
@@ -85,15 +85,15 @@ def _line(passphrase: str) -> str:
 
 
 def _about(key: KeyStatus) -> list[str]:
-    what = "Your key opens the credentials of your agents. It is needed to restore them, not to capture."
+    what = "Your key decrypts the credentials of your agents. A restore needs the key; a capture does not."
     if key.key_id is None:
         found = (
             key.note
             if key.state == "error"
-            else "There is no key yet. Continue creates one and stores it in the safest place available."
+            else "You have no key yet. Press Continue to create a key in the safest store of this machine."
         )
         return [what, found]
-    lies = f"Your key {key.key_id} is stored in {PLACES.get(key.store, key.store)}."
+    lies = f"Your key is {key.key_id}. It is stored in: {PLACES.get(key.store, key.store)}."
     return [what, lies] if key.state == "ok" else [what, lies, key.note]
 
 
@@ -127,7 +127,7 @@ class RecoverKeyPage(FirstRunPage):
         else:
             self.say(
                 "Recover your key from its 24 words. Type or paste them in order, with or without numbers.",
-                "They stay on this machine. Your recovery kit contains them.",
+                "Your recovery kit contains the words. Lifeboat does not send them anywhere.",
             )
 
     @on(Input.Changed, "#words")

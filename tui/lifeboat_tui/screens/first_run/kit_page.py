@@ -22,7 +22,7 @@ class RecoveryKitPage(FirstRunPage):
     """Page that reads the kit first, shows what it holds, and restores its agents when the user presses the button."""
 
     STEP = "Kit"
-    YES = "Read the kit"
+    YES = "Read the recovery kit"
     NEEDED = True
 
     def __init__(self, known: FirstRunChoices) -> None:
@@ -47,15 +47,17 @@ class RecoveryKitPage(FirstRunPage):
             self.say(*_describe_plan(self._plan))
         else:
             self.say(
-                "Your agents come back from the recovery kit: a file made by lifeboat keys export-kit.",
-                "It holds your 24 words and the addresses of the remotes. Nothing is written before you agree.",
+                "A recovery kit restores your agents. It is a file that the command lifeboat keys export-kit has "
+                "written.",
+                "The kit contains your 24 words and the addresses of your remotes. Nothing is written before you "
+                "confirm.",
             )
 
     def step_back(self) -> bool:
         """Choose another kit. A restore that was done stays."""
         if self._plan is None or self._done is not None:
             return False
-        self._plan, self.YES = None, "Read the kit"
+        self._plan, self.YES = None, "Read the recovery kit"
         self.show(["kit", "passphrase"], shown=True)
         self.first_run.reload()
         return True
@@ -74,12 +76,12 @@ class RecoveryKitPage(FirstRunPage):
         if not self.value("kit"):
             raise MissingInput("type the path of the recovery kit")
         self._plan = await self._run("--dry-run", tell=tell)
-        self.YES = "Bring my agents back"
+        self.YES = "Restore my agents"
         self.show(["kit", "passphrase"], shown=False)
 
     async def _restore(self, tell: Tell) -> None:
         """Restore the agents. Another machine that wrote one within 24 hours must be named by the user."""
-        tell(CommandProgress("Bringing your agents back"))
+        tell(CommandProgress("Restoring your agents"))
         done = await self._run("--yes", tell=tell)
         machines = sorted({one.machine for one in done.agents if one.error and one.machine})
         for machine in machines:
@@ -109,29 +111,32 @@ def _list_failed(done: KitReturn) -> list[KitAgentResult | KitRemoteResult]:
 
 
 def _describe_plan(plan: KitReturn) -> Iterator[str]:
-    yield f"The kit holds the key {plan.key_id} and {count_text(len(plan.remotes), 'remote')}:"
+    yield f"The recovery kit contains the key {plan.key_id} and {count_text(len(plan.remotes), 'remote')}:"
     for one in plan.remotes:
-        needs = "; the kit holds no access to it" if one.needs_join_line and one.state != "known" else ""
+        needs = "(the kit contains no token for this remote)" if one.needs_join_line and one.state != "known" else ""
         yield f"  {one.name}: {one.url}{needs}"
     lacking = [one.name for one in plan.remotes if one.needs_join_line and one.state != "known"]
     if lacking:
-        yield f"Add {join_names(lacking)} afterwards with a join line: lifeboat remote add {lacking[0]}"
-    yield "Every agent of these remotes is restored into its usual directory, with its credentials."
-    yield "This machine becomes their writer."
+        yield (
+            f"To restore from {join_names(lacking)} too, add each one later with a join line: lifeboat remote "
+            f"add {lacking[0]}"
+        )
+    yield "Every agent on these remotes will be restored into its usual directory, with its credentials."
+    yield "This machine becomes the writer of these agents: only its captures can then be pushed."
 
 
 def _describe_done(done: KitReturn) -> Iterator[str]:
     for one in done.agents:
         if one.state == "restored":
-            yield f"{one.name} is restored to {one.to}: {one.summary}."
+            yield f"{one.name} was restored to {one.to}: {one.summary}."
         elif one.state == "here":
-            yield f"{one.name} is on this machine already: {one.to}"
+            yield f"{one.name} was not restored, because it is already on this machine: {one.to}"
     if not done.agents:
         yield "No agent was restored."
     for each in _list_failed(done):
-        yield f"{each.name} is left out: {(each.error or {}).get('message', '')}"
+        yield f"{each.name} failed: {(each.error or {}).get('message', '')}"
     for command in done.commands:
-        yield f"Left to do:  {command}"
+        yield f"Run this command next:  {command}"
     for one in done.agents:
         for step in one.next:
             yield f"{step['title']}:  {step['command']}"

@@ -21,7 +21,7 @@ COLUMNS = (
     TableColumn("FOLDER", 20, grow=3),
     TableColumn("", 13),
 )
-NOBODY = "No agent was found on this machine. Type the folder of one below, or skip this step."
+NOBODY = "No agent was found on this machine. Type the folder of an agent below, or skip this step."
 
 
 class ProtectAgentsPage(FirstRunPage):
@@ -58,11 +58,14 @@ class ProtectAgentsPage(FirstRunPage):
 
     def _sentence(self) -> str:
         if not self._found:
-            return "Protecting an agent only copies it; the agent itself is not changed."
+            return "Lifeboat copies a protected agent and does not change it."
         if not self._open():
-            return "All agents that were found are protected."
+            return "All agents found on this machine are protected."
         found = count_text(len(self._open()), "agent is", "agents are")
-        return f"{found} not protected. Space marks them. Protecting an agent only copies it; the agent is not changed."
+        return (
+            f"{found} not protected. Press space to choose the agents to protect. Lifeboat copies a protected "
+            "agent and does not change it."
+        )
 
     async def go_on(self, tell: Tell) -> bool:
         """Protect the marked agents and the typed folder. A failing agent does not prevent the others from being

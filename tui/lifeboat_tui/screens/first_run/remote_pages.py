@@ -33,13 +33,15 @@ class AddRemotePage(FirstRunPage):
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield Static("Address or folder (empty for a join line)", classes="label of-address", markup=False)
+        yield Static(
+            "Address or folder (leave empty if you have a join line)", classes="label of-address", markup=False
+        )
         yield RemoteFormInput(placeholder=EXAMPLES, id="address", compact=True)
-        yield Static("Join line or token (not shown)", classes="label of-secret", markup=False)
+        yield Static("Join line or token (hidden)", classes="label of-secret", markup=False)
         yield JoinLineInput(id="secret", compact=True)
         yield Static("Name", classes="label of-name", markup=False)
-        yield RemoteFormInput(placeholder="home, or stick for a folder", id="name", compact=True)
-        yield TextCheckbox("Optional: not always reachable, such as a USB stick", id="away", compact=True)
+        yield RemoteFormInput(placeholder="a name, for example home or stick", id="name", compact=True)
+        yield TextCheckbox("This remote is not always reachable (for example a USB stick)", id="away", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("remote", "list")
@@ -56,11 +58,14 @@ class AddRemotePage(FirstRunPage):
 
     def _sentences(self) -> list[str]:
         if self._copies:
-            told = [f"Captures are pushed to {join_names([one.name for one in self._copies])}."]
+            told = [
+                f"Captures are pushed to the remotes that you added: {join_names([one.name for one in self._copies])}."
+            ]
             return [*told, *([self._readable] if self._readable else [])]
         return [
-            "All copies are on this disk. A remote on another machine, a stick or a share survives its loss.",
-            "To get a join line, run on the other machine: lifeboat endpoint serve",
+            "All copies are on this disk. A remote (on another machine, a USB stick or a network share) keeps "
+            "them if this disk fails.",
+            "A join line connects to another machine. To get one, run on that machine: lifeboat endpoint serve",
         ]
 
     async def go_on(self, tell: Tell) -> bool:
@@ -125,13 +130,18 @@ class SourceRemotePage(AddRemotePage):
         agents."""
         folder = super()._folder(address)
         if not Path(folder).is_dir() and not self.first_run.link.is_demo:
-            raise MissingInput(f"the folder {folder} does not exist; check that the stick or share is mounted")
+            raise MissingInput(
+                f"the folder {folder} does not exist; check that the USB stick or network share is mounted"
+            )
         return folder
 
     def _sentences(self) -> list[str]:
         if self._is_enough():
             return [self._readable] if self._readable else []
-        return ["Restore the agent from a remote: an endpoint on another machine, or a folder on a stick or a share."]
+        return [
+            "Restore the agent from a remote: a server on another machine, or a folder on a USB stick or a "
+            "network share."
+        ]
 
     async def go_on(self, tell: Tell) -> bool:
         row = self.query_one(RowTable).current

@@ -53,7 +53,7 @@ class RestoreAgentPage(FirstRunPage):
         self.say(f"Loading the agents on {self.known.remote}...")
         self._agents = (await self.fetch(There, *self.twin())).agents
         table = self.query_one(RowTable)
-        table.empty = f"{make_plain(self.known.remote)} has no agent yet."
+        table.empty = f"The remote {make_plain(self.known.remote)} contains no agent yet."
         table.show([self._row(one) for one in self._agents])
         self.say("Choose the agent to restore.")
 
@@ -68,11 +68,11 @@ class RestoreAgentPage(FirstRunPage):
         row = self.query_one(RowTable).current
         chosen = next((one for one in self._agents if row is not None and one.id == row.key), None)
         if chosen is None:
-            raise MissingInput(f"{self.known.remote} has no agent to restore")
+            raise MissingInput(f"the remote {self.known.remote} contains no agent to restore")
         if chosen.here is not None:
-            raise MissingInput(f"{chosen.here} is already on this machine; restore it from its timeline")
+            raise MissingInput(f"{chosen.here} is already on this machine; to restore it, open its timeline")
         if chosen.sequence is None:
-            raise MissingInput(f"{self.known.remote} has no sequence of {chosen.name} yet")
+            raise MissingInput(f"the remote {self.known.remote} contains no captured state of {chosen.name} yet")
         self.known.agent = chosen
         return True
 
@@ -121,7 +121,9 @@ class RestoreTargetPage(FirstRunPage):
     async def begin(self) -> None:
         agent = self.known.agent
         assert agent is not None
-        self.say(f"{agent.name or agent.id} is restored into this folder, with its memories, files and credentials.")
+        self.say(
+            f"{agent.name or agent.id} will be restored into this folder, with its memories, files and credentials."
+        )
 
     @on(RadioSet.Changed, "#runtime")
     def _other_runtime(self, event: RadioSet.Changed) -> None:
@@ -133,7 +135,7 @@ class RestoreTargetPage(FirstRunPage):
     async def go_on(self, tell: Tell) -> bool:
         if not self.value("folder"):
             raise MissingInput("type the folder for the agent")
-        tell(CommandProgress("Fetching from the remote"))
+        tell(CommandProgress("Downloading from the remote"))
         words = self._words()
         self.known.plan = await self.fetch(Plan, "restore", *words, "--dry-run", tell=tell)
         self.known.restore = words
@@ -190,30 +192,36 @@ class FirstRunRestorePage(FirstRunPage):
 
 
 def _preview(plan: Plan) -> Iterator[str]:
-    yield f"Sequence {plan.sequence} of {time_text(plan.time)} will be restored to {plan.to}, for {plan.runtime}."
+    yield (
+        f"Sequence {plan.sequence}, captured at {time_text(plan.time)}, will be restored to {plan.to} for the "
+        f"runtime {plan.runtime}."
+    )
     yield f"Files: {_counts(plan.files)}."
     if plan.credentials:
         back = sum(one.outcome == "injected" for one in plan.credentials)
         left = len(plan.credentials) - back
-        yield f"Credentials: {back} put back{f', {left} left out' if left else ''}."
+        yield f"Credentials: {back} will be restored{f', {left} will not' if left else ''}."
     if plan.files.overwritten:
-        yield "Existing files are moved aside first. You can undo the restore for seven days: lifeboat undo"
-    yield "This machine becomes the writer of the agent; the previous machine can no longer push."
+        yield "Existing files are kept. For seven days, you can undo the restore: lifeboat undo"
+    yield "This machine becomes the writer of the agent; the previous writer can no longer push to the remotes."
     if plan.signature != "signed":
-        yield "Not signed, so it is not restored here. To accept it: lifeboat restore ... --accept-unsigned"
-        yield from (f"May be executed: {line}" for line in plan.executable)
+        yield (
+            "This sequence has no valid signature, so this screen does not restore it. To restore it anyway: "
+            "lifeboat restore ... --accept-unsigned"
+        )
+        yield from (f"Could be executed on this machine: {line}" for line in plan.executable)
     for warning in plan.warnings:
         yield f"Note: {warning}"
 
 
 def _told(done: Done) -> Iterator[str]:
-    yield f"{done.name} is restored: sequence {done.sequence} in {done.to}."
+    yield f"Sequence {done.sequence} of {done.name} was restored to {done.to}."
     yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} restored."
     for warning in done.warnings:
         yield f"Note: {warning}"
     for step in done.next:
         yield f"{step.title}:  {step.command}"
-    yield f"To verify it:  lifeboat verify {quote_argument(make_plain(done.name))}"
+    yield f"To verify the agent:  lifeboat verify {quote_argument(make_plain(done.name))}"
 
 
 def _counts(files: Files) -> str:

@@ -47,16 +47,18 @@ class RecoveryWordsPage(FirstRunPage):
         self._is_proven = key.proven_at is not None
         if key.proven_at is not None:
             self._ask_for([])
-            self.say(f"The 24 words of your key were proven on {format_local_day(key.proven_at)}.")
+            self.say(f"You proved on {format_local_day(key.proven_at)} that you have the 24 words of your key.")
         elif not self._places:
             self.say(
-                "Your key is 24 words. If this machine is lost, only they open the credentials.",
-                f"Have paper and a pen ready. Continue shows them for {SHOWN_FOR:.0f} seconds; w shows them again.",
+                "Your key consists of 24 words. If this machine is lost, you need the words to decrypt the "
+                "credentials.",
+                f"Have paper and a pen ready. Continue shows the words for {SHOWN_FOR:.0f} seconds; press w to see "
+                "them again.",
             )
         self._name_button()
 
     def _name_button(self) -> None:
-        asks = "Prove" if self._places else "I have written them down"
+        asks = "Prove" if self._places else "I have written the words down"
         self.YES = "Continue" if self._is_proven else asks if self._was_shown else "Show the words"
 
     # Showing ------------------------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ class RecoveryWordsPage(FirstRunPage):
         self._was_shown = True
         self._name_button()
         self.say(*layout_words(words).split("\n"), where="sheet")
-        self.say("Write them on paper, with their numbers. Anyone who has them can use your key.")
+        self.say("Write the words on paper, with their numbers. Anyone who has the words can use your key.")
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(SHOWN_FOR, self.hide)
@@ -82,7 +84,9 @@ class RecoveryWordsPage(FirstRunPage):
         is_asked = bool(self._places)
         if is_asked:
             self._ask_for([])
-            self.say("The words are hidden. Press w to see them again. Continue asks for three of them.")
+            self.say(
+                "The words are hidden. Press w to see them again. Press Continue to type three of them from the paper."
+            )
             self.first_run.focus_button()
         return is_asked
 
@@ -90,7 +94,9 @@ class RecoveryWordsPage(FirstRunPage):
         """Remove the words from the screen."""
         if self.is_mounted and str(self.query_one("#sheet", Static).content):
             self.say(where="sheet")
-            self.say("The words are hidden. Press w to see them again. Continue asks for three of them.")
+            self.say(
+                "The words are hidden. Press w to see them again. Press Continue to type three of them from the paper."
+            )
 
     def leave(self) -> None:
         super().leave()
@@ -127,5 +133,5 @@ class RecoveryWordsPage(FirstRunPage):
             if places:
                 self.query_one(f"#label-{number}", Static).update(f"Word {places[number]}")
         if places:
-            self.say("Type these three words from the paper. Press esc, then w, to see all words again.")
+            self.say("Type these three words from the paper. To see all words again, press esc and then w.")
         self._name_button()

@@ -18,14 +18,14 @@ COLUMNS = (
 )
 PLACES = {
     "keyring": "the desktop keyring",
-    "passphrase": "a file wrapped with a passphrase",
-    "command": "the output of the command in the setting key_command",
-    "key_file": "the file in LIFEBOAT_KEY_FILE",
-    "file": "a file in the home, protected only by its file mode",
+    "passphrase": "a file encrypted with a passphrase",
+    "command": "the command of the setting key_command, which prints the key",
+    "key_file": "the file that the variable LIFEBOAT_KEY_FILE names",
+    "file": "a file in the Lifeboat directory that only its permissions protect",
 }
 MACHINE, AGENT, FORMER = "machine:", "agent:", "former:"
 """Prefixes of row keys."""
-NO_KEY = "There is no key yet. Press 1, then a: adding the first agent creates one."
+NO_KEY = "You have no key yet. Lifeboat creates it with the first agent: press 1, then a."
 
 
 def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
@@ -34,10 +34,11 @@ def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
     if status.key_id is None:
         return NO_KEY.split("\n")
     proven = (
-        f"{glyphs.sign('done')} Recovery words proven {format_age(status.proven_at, now)}, "
-        f"on {format_local_day(status.proven_at)}"
+        f"{glyphs.sign('done')} You last proved that you have the recovery words "
+        f"{format_age(status.proven_at, now)}, on {format_local_day(status.proven_at)}"
         if status.proven_at
-        else f"{glyphs.sign('warning')} Recovery words never proven. Press w to show them, p to prove them"
+        else f"{glyphs.sign('warning')} You have not proved yet that you have the recovery words. Press w to see "
+        "the words, then p to type three of them"
     )
     says_more = status.note and (status.store != "file" or status.state != "ok")
     return [
@@ -56,7 +57,7 @@ def build_key_rows(status: KeyStatus, glyphs: Glyphs, now: datetime) -> Iterator
             yield _machine(machine, glyphs, now)
     if status.agents:
         yield TableRow(
-            "agents", (f"AGENTS and the key pairs of their credentials [{len(status.agents)}]",), heading=True
+            "agents", (f"AGENTS and the key pairs that encrypt their credentials [{len(status.agents)}]",), heading=True
         )
         for agent in status.agents:
             yield _agent(agent, glyphs)
@@ -105,17 +106,19 @@ def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
     for agent in status.agents:
         if key == f"{AGENT}{agent.id}":
             sealed = (
-                f"Its credentials are sealed to the key pair {agent.pair}. Only your key opens it."
+                f"The credentials of this agent are encrypted to the key pair {agent.pair}. Only your key decrypts "
+                "them."
                 if agent.pair
-                else "It has no sealed credentials."
+                else "Lifeboat stores no credentials of this agent."
             )
             return [f"{agent.name} ({agent.id})", sealed]
     for former in status.former:
         if key == f"{FORMER}{former.key_id}":
             trust = (
-                "Others may have this key. Its signatures are refused; have its credentials replaced by their issuers."
+                "Other people may have this key, so new signatures by this key are refused. Have every credential "
+                "that it protected replaced by the service that issued it."
                 if former.compromised
-                else "The recovery words of this key only open copies that were made before it was replaced."
+                else "The recovery words of this key decrypt only copies from before the key was replaced."
             )
             return [f"{former.key_id}, replaced {format_age(former.replaced_at, now)}", trust]
     return []
@@ -125,33 +128,50 @@ def _of_machine(machine: Machine, now: datetime) -> Iterator[str]:
     yield f"{machine.name} ({machine.id}){', this machine' if machine.here else ''}"
     seen = "now" if machine.here else format_age(machine.last_seen, now)
     met = format_local_day(machine.first_seen) if machine.first_seen else "at an unknown time"
-    yield f"First seen {met}, last seen {seen}."
+    yield f"This machine first used the key {met} and last used it {seen}."
     if machine.revoked_at:
-        yield f"Lost since {format_local_day(machine.revoked_at)}. The machine and its signatures are refused."
+        yield (
+            f"Marked as lost on {format_local_day(machine.revoked_at)}. Lifeboat refuses the machine and its "
+            "signatures."
+        )
     elif machine.here:
-        yield "Press m to rename it."
+        yield "Press m to rename this machine."
     else:
-        yield "Press m to rename it, x if it was lost: that replaces the key."
+        yield ("Press m to rename this machine. If the machine was lost, press x to refuse it and to replace your key.")
 
 
 def describe_rotation(done: Rotation) -> Iterator[str]:
     """Yield the results of a rotation, what is pending, and what the user has to do now."""
-    yield f"Your new key is {done.key_id}; it replaced {done.former}."
+    yield f"Your new key {done.key_id} replaced the key {done.former}."
     if done.words_to:
-        yield f"The new 24 words are in {done.words_to}. Write them down, prove them with p, then delete that file."
+        yield (
+            f"The 24 words of the new key are in {done.words_to}. Write the words down, press p to prove that "
+            "you have them, and delete the file."
+        )
     if done.compromised:
         yield "New signatures by the old key or earlier ones are refused."
     if done.revoked is not None:
-        yield f"{done.revoked.name} ({done.revoked.id}) is refused from now on."
-        yield from (f"The token of {done.revoked.name} for {remote.name} was revoked." for remote in done.remotes)
+        yield f"The machine {done.revoked.name} ({done.revoked.id}) is refused from now on."
+        yield from (
+            f"The token of the machine {done.revoked.name} for the remote {remote.name} was revoked."
+            for remote in done.remotes
+        )
     if done.reissue:
         yield ""
-        yield "Anyone with the old key can still open old copies of these credentials. Have their issuers replace them:"
+        yield (
+            "Anyone with the old key can still decrypt old copies of these credentials. Have each credential "
+            "replaced by the service that issued it:"
+        )
         yield from (f"  {_credential(one)}" for one in done.reissue)
     yield from (f"Note: {text}" for text in done.warnings)
-    yield from (f"Not finished (the next command continues): {text}" for text in done.unfinished)
+    yield from (
+        f"This step is not finished; the next lifeboat command continues it: {text}" for text in done.unfinished
+    )
     yield ""
-    yield "The old recovery words and kit only open copies that were made before. Press K to write a new recovery kit."
+    yield (
+        "The old recovery words and the old kit open only copies from before the replacement. Press K to write "
+        "a new recovery kit."
+    )
 
 
 def _credential(one: Credential) -> str:

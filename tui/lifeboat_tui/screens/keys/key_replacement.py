@@ -8,20 +8,25 @@ from pathlib import PurePath
 
 PLAIN, COMPROMISED, LOST, FOLLOW = "plain", "compromised", "lost", "follow"
 CHOICES = (
-    (PLAIN, "Routine replacement: no one else has the key"),
-    (COMPROMISED, "Key compromised: seal everything again and stop trusting it"),
-    (LOST, "A machine with the key was lost: refuse it from now on"),
-    (FOLLOW, "Another machine of yours replaced the key: enter its new words here"),
+    (PLAIN, "Routine: no other person has the key"),
+    (COMPROMISED, "Another person may have the key: encrypt all credentials again and refuse the old key"),
+    (LOST, "A machine with the key was lost: refuse that machine and replace the key"),
+    (FOLLOW, "You replaced the key on another machine: enter the new words here"),
 )
 PHRASE = "replace the key"
-SAFE = "History is not rewritten. The new words open everything; the old words only open copies that were made before."
+SAFE = (
+    "The stored history is not rewritten. The new words open all copies; the old words open only copies from "
+    "before the replacement."
+)
 STOLEN = (
-    "All credentials are sealed again, and new signatures by the old key are refused. Anyone with the old key can "
-    "still open old copies: afterwards a list shows which credentials their issuers have to replace."
+    "All credentials are encrypted again, and new signatures by the old key are refused. Anyone with the old key "
+    "can still decrypt old copies. A list will show you the credentials that you should have replaced by their "
+    "issuers."
 )
 WORDS_FILE = (
-    "The 24 words of the new key are written to this file before the key is replaced. It must be a new file that only "
-    "you can read, preferably on a stick. Afterwards prove the words with p and delete the file."
+    "The 24 words of the new key are written to this file before the key is replaced. Choose a new file that only "
+    "you can read, preferably on a USB stick. Afterwards press p to prove that you have the words, and delete the "
+    "file."
 )
 
 
@@ -53,11 +58,16 @@ class KeyReplacement:
         if self.kind == FOLLOW:
             return [
                 first,
-                "The new key is the one of the words that you typed; another machine of yours already uses it.",
+                "The words that you typed become your key here. Another machine of yours uses this key already.",
             ]
         does = STOLEN if self.kind in (COMPROMISED, LOST) else SAFE
-        lost = [f"{self.name} and its signatures will be refused, and its tokens revoked."]
-        return [first, does, *(lost if self.kind == LOST else ()), f"The new words will be written to {self.words_to}."]
+        lost = [f"The machine {self.name} and its signatures will be refused, and its tokens will be revoked."]
+        return [
+            first,
+            does,
+            *(lost if self.kind == LOST else ()),
+            f"The 24 words of the new key will be written to {self.words_to}.",
+        ]
 
     @property
     def phrase(self) -> str:
@@ -71,7 +81,7 @@ def find_file_problem(text: str) -> str | None:
     if not text:
         return "type the path of a new file"
     if text == "-":
-        return "type the path of a file for the words"
+        return "type the path of a file for the words (not -)"
     if not PurePath(text).is_absolute():
-        return "type the absolute path"
+        return "type an absolute path, which begins with /"
     return None

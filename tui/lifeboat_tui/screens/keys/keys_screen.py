@@ -52,9 +52,9 @@ from lifeboat_tui.widgets.row_table import RowTable
 
 FOR_A_MOMENT = "2m"
 """How long a locked key is opened for one operation. It is locked again right after the operation."""
-SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until it is locked"))
+SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until I lock the key"))
 DEMO_HOME = "/srv/ada"
-LOOKED_AT = "not with --readonly"
+LOOKED_AT = "not possible, because the dashboard runs with --readonly"
 NEEDS_A_KEY = frozenset({"test", "unlock", "lock", "words", "prove", "kit", "rotate", "lost"})
 
 
@@ -63,16 +63,21 @@ class KeysScreen(CommandScreen):
     ACTS = (
         UserAction("test", "t", "test", "Test whether the key can be used now", footer=True),
         UserAction(
-            "unlock", "U", "unlock", "Unlock the key for some time, with its passphrase", footer=True, writes=True
+            "unlock",
+            "U",
+            "unlock",
+            "Type the passphrase of the key to unlock the key for some time",
+            footer=True,
+            writes=True,
         ),
-        UserAction("lock", "L", "lock", "Lock the key, so that its passphrase is needed again", writes=True),
-        UserAction("words", "w", "words", f"Show the 24 words for {SHOWN_FOR:.0f} seconds", footer=True),
+        UserAction("lock", "L", "lock", "Lock the key, so that every use needs its passphrase", writes=True),
+        UserAction("words", "w", "words", f"Show the 24 words of your key for {SHOWN_FOR:.0f} seconds", footer=True),
         UserAction("prove", "p", "prove", "Prove that you have the 24 words: type three of them", footer=True),
         UserAction(
             "kit",
             "K",
             "recovery kit",
-            "Write a page to print, with the words and everything a new machine needs",
+            "Write the recovery kit: a page to print, with your words and all data that a new machine needs",
             writes=True,
         ),
         UserAction("rotate", "o", "replace", "Replace your key with a new one", footer=True, writes=True),
@@ -87,12 +92,12 @@ class KeysScreen(CommandScreen):
         FILTER,
     )
     HELP = """
-One key opens the credentials of all your agents, and sealed remotes. It consists of 24 words: anyone who has them can
-use it, and with them you can restore everything on a new machine. Keep them on paper, and prove from time to time that
-you have them.
+One key decrypts the credentials of all your agents and your encrypted (sealed) remotes. The key consists of 24 words.
+With the words you can restore everything on a new machine, but anyone else who has them can use your key too. Keep the
+words on paper, and prove from time to time that you have them.
 
-The table lists the machines with the key, the agents whose credentials are sealed to it, and the keys it replaced. The
-words are shown only after you type a phrase, and disappear again.
+The table lists the machines that have the key, the agents whose credentials are encrypted to it, and your former keys.
+The words are shown only after you type a phrase, and only for a short time.
 """
     CSS = """
     KeysScreen #summary { height: auto; max-height: 7; padding: 0 1; }
@@ -160,13 +165,13 @@ words are shown only after you type a phrase, and disappear again.
         if act in ("words", "kit", "prove") and self.lifeboat.is_readonly:
             return LOOKED_AT
         if act in NEEDS_A_KEY and (self._status is None or self._status.key_id is None):
-            return "there is no key yet"
+            return "you have no key yet"
         if act in ("rename", "lost") and self.machine is None:
             return "select a machine first"
         if act == "lost" and self.machine is not None and self.machine.here:
-            return "this is the machine you are using; do it on another one"
+            return "this machine cannot be marked as lost; use another machine for that"
         if act == "lost" and self.machine is not None and self.machine.revoked_at:
-            return "it is already marked as lost"
+            return "this machine is already marked as lost"
         return None
 
     @attempted
@@ -175,7 +180,7 @@ words are shown only after you type a phrase, and disappear again.
         if status.state == "ok":
             self.tell_user(f"The key is usable: {status.note}" if status.note else "The key is usable.")
         else:
-            helps = "press U to unlock it" if status.state == "needs_key" else "press 8 to open the doctor"
+            helps = "press U to unlock the key" if status.state == "needs_key" else "press 8 to open the doctor"
             self.tell_user(f"The key is not usable: {status.note}; {helps}", severity="warning")
 
     @attempted
@@ -208,8 +213,9 @@ words are shown only after you type a phrase, and disappear again.
         question = ConfirmDialog(
             "Show the 24 recovery words?",
             [
-                "Anyone who sees them can use your key. Make sure that no one is watching and no camera is on.",
-                f"Press any key to hide them; they disappear after {SHOWN_FOR:.0f} seconds.",
+                "Anyone who sees the words can use your key. Make sure that no other person and no camera can see "
+                "the screen.",
+                f"Press any key to hide the words; they disappear after {SHOWN_FOR:.0f} seconds.",
             ],
             yes="Show them",
             phrase="reveal",
@@ -221,7 +227,7 @@ words are shown only after you type a phrase, and disappear again.
         finally:
             await self._close_again()
         if not words:
-            raise OtherRelease("the words could not be found in the recovery kit")
+            raise OtherRelease("the recovery kit does not contain the 24 words")
         await self.answer(RecoveryWordsScreen(words))
         words.clear()
 
@@ -262,9 +268,9 @@ words are shown only after you type a phrase, and disappear again.
                 except LifeboatError as error:
                     if error.code == LOCKED:
                         raise
-                    problem = f"{error.message}. Try three other words:"
+                    problem = f"{error.message}. Type these three other words:"
                     continue
-                self.tell_user("Proven: these are the words of your key.")
+                self.tell_user("The words that you typed are correct: you have the words of your key.")
                 self.lifeboat.ask_status()
                 return
         finally:
@@ -274,10 +280,10 @@ words are shown only after you type a phrase, and disappear again.
     async def do_kit(self) -> None:
         file = await self.answer(
             TextDialog(
-                "Write the recovery kit to which file?",
+                "To which file should the recovery kit be written?",
                 [
-                    "One page with the 24 words, a QR code, and what a new machine needs. It contains your key:",
-                    "print it, keep the page in a safe place, and delete the file.",
+                    "The recovery kit is one page with your 24 words, a QR code and the data that a new machine needs.",
+                    "The kit contains your key: print the page, keep the paper in a safe place, and delete the file.",
                 ],
                 value=self._file("lifeboat-kit.txt"),
                 yes="Write it",
@@ -290,7 +296,9 @@ words are shown only after you type a phrase, and disappear again.
             await self.ask("keys", "export-kit", "-o", file.strip())
         finally:
             await self._close_again()
-        self.tell_user(f"Wrote {file.strip()}. It contains your key: print it, then delete the file.")
+        self.tell_user(
+            f"Wrote the recovery kit to {file.strip()}. The file contains your key: print it, then delete it."
+        )
 
     def _file(self, name: str) -> str:
         """Return a proposal for a file in the user's home directory."""
@@ -320,7 +328,7 @@ words are shown only after you type a phrase, and disappear again.
         assert self._status is not None
         others = [one for one in self._status.machines if not one.here and not one.revoked_at]
         if not others:
-            self.tell_user("No other machine with your key is known.", severity="warning")
+            self.tell_user("No other machine has your key.", severity="warning")
             return None
         chosen = await self.answer(
             ChoiceDialog("Which machine was lost?", [(one.id, f"{one.name} ({one.id})") for one in others])
@@ -360,7 +368,7 @@ words are shown only after you type a phrase, and disappear again.
         if kind != FOLLOW:
             file = await self.answer(
                 TextDialog(
-                    "Write the new words to which file?",
+                    "To which file should the new words be written?",
                     [WORDS_FILE],
                     value=self._file("lifeboat-words.txt"),
                     problem=find_file_problem,
@@ -370,7 +378,7 @@ words are shown only after you type a phrase, and disappear again.
         typed = await self.answer(
             TextDialog(
                 "The 24 words of the new key",
-                ["In order, separated by spaces. They are not shown."],
+                ["Type the words in order, separated by spaces. The screen does not show them."],
                 secret=True,
                 yes="Continue",
                 problem=_words_problem,

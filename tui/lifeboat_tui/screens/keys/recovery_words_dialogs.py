@@ -58,9 +58,15 @@ class RecoveryWordsScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static("The 24 words of your key. Anyone who has them can use it.", classes="title", markup=False)
+            yield Static(
+                "These are the 24 words of your key. Anyone who has the words can use your key.",
+                classes="title",
+                markup=False,
+            )
             yield Static(layout_words(self._words), id="sheet", markup=False)
-            yield Static(f"Press any key to hide them; they disappear after {SHOWN_FOR:.0f} seconds.", markup=False)
+            yield Static(
+                f"Press any key to hide the words; they disappear after {SHOWN_FOR:.0f} seconds.", markup=False
+            )
 
     def on_mount(self) -> None:
         self.set_timer(SHOWN_FOR, self.hide)

@@ -45,8 +45,8 @@ REMEMBERED = 128
 TYPE, STATUS, IDENTITY, WORDS = "--type", "--status", "--identity-version", "--words"
 _NAMES = {TYPE: "type", STATUS: "state", IDENTITY: "identity version", WORDS: "words"}
 _ALL = ""
-NOTHING = "No memories yet. They appear after the next capture (press 1, then s)."
-NOTHING_FITS = "No memory matches. Press esc to remove the newest filter."
+NOTHING = "No memories have been captured yet. To capture now: press 1, then s."
+NOTHING_FITS = "No memory matches the filters. Press esc to remove the filter that you set last."
 
 
 class MemoriesScreen(MemoryActionsScreen):
@@ -56,17 +56,22 @@ class MemoriesScreen(MemoryActionsScreen):
         UserAction("open", "enter", "open", "Show the whole memory, its earlier versions and its links", footer=True),
         UserAction("words", "w", "find", "Search all memories, including those that are not loaded yet", footer=True),
         *ACTS,
-        UserAction("type", "T", "type", "Show memories of one type"),
-        UserAction("status", "D", "state", "Show active, archived or deleted memories"),
-        UserAction("identity", "I", "identity", "Show memories made under one version of the agent's identity"),
+        UserAction("type", "T", "type", "Show only the memories of one type"),
+        UserAction("status", "D", "state", "Show only active, archived or deleted memories"),
+        UserAction(
+            "identity",
+            "I",
+            "identity",
+            "Show only the memories that were made under one version of the agent's identity",
+        ),
         FILTER,
     )
     HELP = """
-Current memories, newest first. Beside the list, or below it, are the rendered text, the source and the validity of the
-memory under the cursor; r shows the text as it is stored. D shows deleted and forgotten memories.
+Current memories, newest first. The text, the source and the validity of the selected memory are beside the list or
+below it; r shows the text as stored. D shows deleted and forgotten memories. w searches all memories.
 
-w searches all memories. T, D and I narrow the list; esc removes these filters one by one. Forgetting hides a memory
-although its file still contains it, and can be undone. P purges a memory for good.
+T, D and I filter the list; esc removes these filters one by one. Forgetting hides a memory, even if its file still
+contains it, and can be undone. P purges a memory: it is destroyed in the whole history.
 """
     CSS = """
     MemoriesScreen #asked { display: none; background: $panel; }
@@ -99,7 +104,7 @@ although its file still contains it, and can be undone. P purges a memory for go
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        yield Input(placeholder="search for words; esc clears", compact=True, id="asked")
+        yield Input(placeholder="type words to search for; esc clears the search", compact=True, id="asked")
         with Horizontal(id="split"):
             yield FilteredTable(COLUMNS, title="Memories", empty="Looking...", glyphs=self.glyphs, id="memories")
             with VerticalScroll(id="detail"):
@@ -327,7 +332,7 @@ although its file still contains it, and can be undone. P purges a memory for go
             return "select a memory first"
         counts = {"type": self._page.types, "status": self._page.statuses, "identity": self._page.identity_versions}
         if act in counts and not counts[act]:
-            return "there is nothing to select"
+            return "the list contains no memory"
         return self.why_no_memory_action(act)
 
     def do_open(self) -> None:

@@ -15,14 +15,21 @@ ACTS = (
         "forget",
         "f",
         "forget",
-        "Hide the memory from the agent, or show it again; history keeps it",
+        "Hide the memory from the agent, or show it again; the history keeps the memory",
         footer=True,
         writes=True,
     ),
-    UserAction("pin", "p", "pin", "Protect the memory from removal, or unpin it", footer=True, writes=True),
+    UserAction(
+        "pin",
+        "p",
+        "pin",
+        "Pin the memory, so that it is not removed without your consent; or unpin it",
+        footer=True,
+        writes=True,
+    ),
     UserAction("origin", "o", "origin", "Open the sequence that wrote the memory", footer=True),
-    UserAction("raw", "r", "raw text", "Show the text as it is stored, or rendered again", footer=True),
-    UserAction("purge", "P", "purge", "Purge this memory from the whole history, with a signed receipt"),
+    UserAction("raw", "r", "raw text", "Switch between the stored text and the formatted text", footer=True),
+    UserAction("purge", "P", "purge", "Destroy this memory in the whole history, with a signed receipt"),
 )
 NAMES = frozenset(act.name for act in ACTS)
 NONE_CHOSEN = "select a memory first"
@@ -64,9 +71,9 @@ class MemoryActionsScreen(AgentScreen):
         if act in NAMES and self.memory_id is None:
             return NONE_CHOSEN
         if act == "pin" and self.is_gone:
-            return "it was forgotten or deleted; press f to restore it"
+            return "this memory was forgotten or deleted; press f to restore it"
         if act == "origin" and self.writing_sequence is None:
-            return "the sequence that wrote it is no longer stored"
+            return "the sequence that contained this memory first is no longer stored"
         return None
 
     def show_memory(self) -> None:
@@ -80,7 +87,7 @@ class MemoryActionsScreen(AgentScreen):
         if self.is_gone:
             self.change("restore", "Memory restored.")
         else:
-            self.change("forget", "Memory forgotten. Press f to restore it.")
+            self.change("forget", "Memory forgotten. Press f to show it again.")
 
     def do_pin(self) -> None:
         if self.is_pinned:
@@ -111,7 +118,11 @@ class MemoryActionsScreen(AgentScreen):
             self.tell_failure(error)
             return
         self.say_problem(None)
-        self.tell_user(done if decode_document(Change, said.document).changed else "No change was needed.")
+        self.tell_user(
+            done
+            if decode_document(Change, said.document).changed
+            else "The memory was already in this state, so nothing changed."
+        )
         if now is not None:
             self.changed(memory_id, now)
 

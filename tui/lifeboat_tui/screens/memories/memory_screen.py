@@ -26,7 +26,7 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.row_table import RowTable
 
-NOTHING_RELATED = "No earlier versions and no links."
+NOTHING_RELATED = "This memory has no earlier versions and no links."
 
 
 class MemoryScreen(MemoryActionsScreen):
@@ -39,10 +39,11 @@ class MemoryScreen(MemoryActionsScreen):
         *ACTS,
     )
     HELP = """
-The whole text of a memory; r shows it as it is stored. Below are its source and its validity.
+The whole text of one memory; r shows it as stored. Its source and its validity are below the text.
 
-The list has earlier versions of the memory (enter opens the timeline there) and linked memories (enter opens them, esc
-returns). The target of a link may have been deleted or purged, or may never have existed.
+The list contains earlier versions of the memory and memories that it links to. Enter opens an earlier version in the
+timeline, or a linked memory here; esc returns. A linked memory may be missing, because it was deleted or purged, or
+because it never existed.
 """
     CSS = """
     MemoryScreen #words, MemoryScreen #rendered { height: 1fr; min-height: 4; border: round $secondary; }
@@ -107,7 +108,7 @@ returns). The target of a link may have been deleted or purged, or may never hav
         shown = self._shown
         if shown is None:
             return
-        text, title = _whole(shown), "Text at the end" if self.is_gone else "Text"
+        text, title = _whole(shown), "End of the text" if self.is_gone else "Text"
         is_raw = self.is_raw or len(text) > LONGEST_RENDERED
         self.set_class(is_raw, "-raw")
         words, rendered = self.query_one("#words", TextArea), self.query_one("#rendered", VerticalScroll)
@@ -147,13 +148,13 @@ returns). The target of a link may have been deleted or purged, or may never hav
     def _why_not_there(self) -> str | None:
         row = self.table.current
         if self._shown is None or row is None:
-            return "there is nothing to open"
+            return "this memory has no earlier version and no link to open"
         kind, _, at = row.key.partition(":")
         if kind == BEFORE:
             before = list_earlier_versions(self._shown)[int(at)]
             if before.purged:
-                return "that version was purged"
-            return None if before.sequence is not None else "no stored sequence has it"
+                return "this version was destroyed by a purge"
+            return None if before.sequence is not None else "no stored sequence contains this version"
         link = self._shown.about.links[int(at)]
         return None if link.target is not None else f"the linked memory is {link.state}"
 
@@ -178,8 +179,8 @@ returns). The target of a link may have been deleted or purged, or may never hav
 def _whole(shown: Shown) -> str:
     text = shown.about.text.rstrip("\n")
     if not text.strip():
-        return "(the text is no longer stored)" if shown.status == "deleted" else "(no text)"
+        return "(the text of this memory is no longer stored)" if shown.status == "deleted" else "(no text)"
     if len(text) <= LONGEST:
         return text
-    rest = f"(cut here; y copies the command that shows all {len(text)} characters)"
+    rest = f"(only the beginning is shown; press y to copy the command that prints all {len(text)} characters)"
     return f"{text[:LONGEST]}\n{rest}"

@@ -105,12 +105,16 @@ def render_memory(text: str, *, raw: bool) -> Content:
 def _text_lines(shown: Shown, *, raw: bool) -> Iterator[Content]:
     text = shown.about.text
     if not text.strip():
-        yield style_faint("Its text is no longer stored." if shown.status == "deleted" else "It has no text.")
+        yield style_faint(
+            "The text of this memory is no longer stored." if shown.status == "deleted" else "This memory has no text."
+        )
         return
     lines = text.rstrip("\n").split("\n")
     yield render_memory("\n".join(line[:LONGEST] for line in lines[:LINE_LIMIT]), raw=raw)
     if len(lines) > LINE_LIMIT:
-        yield style_faint(f"and {count_text(len(lines) - LINE_LIMIT, 'more line')}: press enter to see all")
+        yield style_faint(
+            f"{count_text(len(lines) - LINE_LIMIT, 'more line')} not shown; press enter to see the whole memory"
+        )
 
 
 def list_memory_facts(shown: Shown) -> Iterator[Content]:
@@ -130,7 +134,7 @@ def list_memory_facts(shown: Shown) -> Iterator[Content]:
     if about.confidence is not None:
         yield _pair("sure", f"{about.confidence:.0%}")
     if about.stats is not None and about.stats.access_count:
-        last = f", last {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
+        last = f", last on {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
         yield _pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
 
 
@@ -139,14 +143,14 @@ def describe_source(origin: Provenance) -> str:
     runtime = " ".join(filter(None, (origin.runtime, origin.runtime_version)))
     place = origin.origin_file or "no file"
     how = f", {origin.extraction_method.replace('_', ' ')}" if origin.extraction_method else ""
-    return f"{place}{f' of {runtime}' if runtime else ''}{how}"
+    return f"{place}{f' in {runtime}' if runtime else ''}{how}"
 
 
 def describe_validity(shown: Shown) -> str:
     """Return since when and until when this version is valid."""
     about = shown.about
     if about.first_sequence is None:
-        return "in no stored sequence"
+        return "not in any stored sequence"
     until = "until now" if about.present else f"until sequence {about.last_sequence}"
     return f"from sequence {about.first_sequence} {until}"
 

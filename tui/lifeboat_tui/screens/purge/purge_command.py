@@ -9,7 +9,7 @@ from enum import StrEnum
 from lifeboat_core.documents.purge_documents import Purged
 
 REASONS = {
-    "user_request": "my own wish",
+    "user_request": "my own decision",
     "security_incident": "a security incident",
     "gdpr_article_17": "the right to erasure (GDPR)",
     "ccpa_deletion": "a deletion under the CCPA",

@@ -33,19 +33,19 @@ from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.hidden_input import HiddenInput, drop_final_break
 from lifeboat_tui.widgets.text_toggles import TextCheckbox, TextRadioButton
 
-NOTHING_BRINGS_BACK = "A purge cannot be undone, and no remote keeps a copy."
+NOTHING_BRINGS_BACK = "A purge cannot be undone: it destroys the data on every remote too."
 _WHAT = {
     PurgeSubject.TEXT: "a text",
     PurgeSubject.PATTERN: "a pattern (regular expression)",
-    PurgeSubject.RECORDS: "memories, by id",
+    PurgeSubject.RECORDS: "memories with these ids",
     PurgeSubject.ALL: "the whole agent",
 }
 _OPTIONS = {
-    "memory": "every memory that contains it, not only the passage",
-    "only": "only this version, not earlier or later ones",
-    "derived": "also memories derived only from it",
-    "workspace": "also edit the live files; otherwise they are left out of captures",
-    "keep_print": "keep a fingerprint of a guessable text, to recognise it again",
+    "memory": "every memory that contains the text, not only the matching passage",
+    "only": "only this version of the memory, not earlier or later versions",
+    "derived": "also memories that were derived only from this memory",
+    "workspace": "also remove the text from the workspace; otherwise only captures leave it out",
+    "keep_print": "keep a fingerprint (hash) to recognise the text again, even if it could be guessed",
 }
 
 
@@ -74,13 +74,16 @@ class PurgeSearchPage(VerticalScroll, can_focus=False):
                 kinds = (TextRadioButton(said, value=name is chosen, id=name) for name, said in _WHAT.items())
                 yield RadioSet(*kinds, id="what", compact=True)
             with Vertical():
-                yield Static("Reason, for the record", classes="label", markup=False)
+                yield Static("Reason (stored in the receipt)", classes="label", markup=False)
                 reasons = (
                     TextRadioButton(said, value=at == 0, id=name) for at, (name, said) in enumerate(REASONS.items())
                 )
                 yield RadioSet(*reasons, id="reason", compact=True)
         yield HiddenInput(
-            "not shown, and never written to a log or a file", id="text", pasted=drop_final_break, takes_words=True
+            "hidden while you type, and never written to a log or a file",
+            id="text",
+            pasted=drop_final_break,
+            takes_words=True,
         )
         yield Input(" ".join(self._records), placeholder="ids of memories, separated by spaces", id="records")
         for name, said in _OPTIONS.items():
@@ -138,7 +141,13 @@ class PurgePreviewPage(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="headline", markup=False)
-        yield FilteredTable(COLUMNS, title="Places", empty="No places to list.", glyphs=self._glyphs, id="places")
+        yield FilteredTable(
+            COLUMNS,
+            title="Places",
+            empty="The list is empty: no place contains the text.",
+            glyphs=self._glyphs,
+            id="places",
+        )
         with VerticalScroll(id="remarks") as scroll:
             scroll.border_title = "Notes"
             yield Static("", id="remarks-text")
@@ -161,10 +170,10 @@ def _no_place(plan: Purged | None) -> str:
     if plan is None:
         return ""
     if plan.is_whole:
-        return "The places are not listed: everything of this agent will be purged."
+        return "All data of this agent will be purged, so single places are not listed."
     if plan.is_empty:
-        return "Not found. Press esc to go back and check the spelling, or use a pattern."
-    return "Memories are purged by id, together with their text in their source files."
+        return "The text was not found. Press esc to go back and check the spelling, or search for a pattern."
+    return "The memories with these ids will be purged, and also their text in the files that they came from."
 
 
 class PurgeConfirmPage(VerticalScroll, can_focus=False):
@@ -228,9 +237,12 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
 
 
 def _token_fields(at: int, name: str) -> Sequence[Static | HiddenInput]:
-    said = f"Second token of {name} (scope purge), to purge there immediately. Empty: the purge waits 24 hours there."
+    said = (
+        f"The endpoint {name} waits 24 hours before it purges. To purge there immediately, type the token with "
+        "the scope purge; its operator has it."
+    )
     label = Static(make_plain(said), classes="label", markup=False)
-    return label, HiddenInput("not shown, used once, not stored", id=f"token-{at}")
+    return label, HiddenInput("hidden; used once and not stored", id=f"token-{at}")
 
 
 class PurgeProofPage(VerticalScroll, can_focus=True):
@@ -254,5 +266,5 @@ class PurgeProofPage(VerticalScroll, can_focus=True):
 
 def describe_other_agents(names: Sequence[str]) -> str:
     """Return the sentence on the agents that remain to be purged."""
-    said = count_text(len(names), "other agent contains it", "other agents contain it")
-    return f"{said} too: press o to continue there." if names else ""
+    said = count_text(len(names), "other agent contains the text", "other agents contain the text")
+    return f"{said} too. Press o to purge it there." if names else ""

@@ -17,15 +17,18 @@ COLUMNS = (
     TableColumn("VERSIONS", 8, rank=2, right=True),
     TableColumn("FOUND IN", 12, rank=4),
 )
-REVOKE = "If a key or password leaked, revoke it at its issuer first: copies outside Lifeboat stay valid."
-NEVER = "Not reached: exported files, machines that are off, and backups made by operators of remotes."
+REVOKE = (
+    "If a key or password leaked, revoke it first at the service that issued it: copies outside Lifeboat still work."
+)
+NEVER = "A purge cannot reach exported files, machines that are off, and backups made by operators of remotes."
 GUESSABLE = (
-    "No fingerprint is kept, because the text could be guessed from it. The text comes back when a file that contains "
-    "it changes. Press w to cut it there, or p to keep a fingerprint."
+    "This text is short enough to be guessed from a fingerprint (hash), so Lifeboat keeps none. The text is "
+    "captured again when a file that contains it changes. Press w to remove it from the live files, or p to keep "
+    "a fingerprint."
 )
 GUESSABLE_KEPT = (
-    "A fingerprint of the guessable text is kept. Captures recognise the text, but anyone with this disk can guess it. "
-    "Press p to keep none."
+    "Lifeboat keeps a fingerprint (hash) of this text, so that captures leave the text out. Anyone with this disk "
+    "could guess the text from the fingerprint. Press p to keep no fingerprint."
 )
 _PLACES = {"workspace": "live file", "undo": "undo folder", "home": "own file"}
 _KINDS = {"record": "memory", "file": "file", "name": "file name"}
@@ -38,11 +41,14 @@ def describe_purge_plan(plan: Purged) -> str:
     name = plan.agent.name
     if plan.is_whole:
         states = count_text(plan.sequences_rewritten, "state")
-        return f"All of {name} will be purged: {states}, its keys, all undo folders, and its copies on remotes."
+        return f"All data of {name} will be purged: {states}, the keys, all undo folders, and the copies on remotes."
     if plan.is_empty and plan.lies_live:
-        return f"It is in live files of {name} that are not captured yet; the purge captures them first."
+        return (
+            f"Only live files of {name} contain the text, and they are not captured yet. The purge captures "
+            "these files first."
+        )
     if plan.is_empty:
-        return f"No sequence of {name} contains it."
+        return f"No sequence of {name} contains the text."
     return f"{name}: {count_purged_items(plan)} will be purged."
 
 
@@ -55,9 +61,9 @@ def count_purged_items(plan: Purged) -> str:
     places = [count_text(cut, "memory")] if cut else []
     places += [count_text(len(plan.files), "file")] if plan.files else []
     named = [count_text(plan.records, "memory")] if plan.records else []
-    named += [f"places in {join_names(places)}"] if places else []
+    named += [f"matching passages in {join_names(places)}"] if places else []
     versions, states = count_text(plan.versions, "version"), count_text(plan.sequences_rewritten, "state")
-    return f"{join_names(named) or 'places'} ({versions} in {states})"
+    return f"{join_names(named) or 'matching passages'} ({versions} in {states})"
 
 
 def build_purge_rows(plan: Purged) -> list[TableRow]:
@@ -91,30 +97,40 @@ def list_purge_remarks(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str
     if plan.is_whole:
         yield "", "The workspace is not changed."
         for history in plan.histories[1:]:
-            yield "", f"The history {history} is purged too."
+            yield "", f"The older history {history} of this agent is purged too."
     yield from _live(plan, wanted)
     for path in plan.names[:_MOST]:
         yield (
             "warning",
-            f"{path_text(path)}: the file name contains the text. Names stay in the history, so rename the file.",
+            f"The name of the file {path_text(path)} contains the text. A purge cannot remove file names from the "
+            "history, so rename the file.",
         )
     for path in plan.dropped[:_MOST]:
-        yield "warning", f"{path_text(path)}: it would be unreadable without the text, so its whole content is purged."
+        yield (
+            "warning",
+            (f"{path_text(path)} cannot be read without the text, so the whole content of the file is purged."),
+        )
     if plan.spared:
         count = count_text(len(plan.spared), "memory")
-        yield "", f"{count} with other sources too are kept: {join_names(plan.spared[:3])}."
+        yield "", f"{count} kept, because other memories are also a source: {join_names(plan.spared[:3])}."
     if wanted.keep_print:
         yield "warning", GUESSABLE_KEPT
     elif plan.guessable:
         yield "warning", GUESSABLE
     if plan.sealed:
-        yield "", "The text is a sealed secret. Only your key opens it, and it stays sealed."
+        yield (
+            "",
+            (
+                "Lifeboat also stores this text as an encrypted credential. Only your key decrypts it, and the "
+                "purge does not remove it."
+            ),
+        )
     if plan.elsewhere:
         named = join_names([f"{name} ({count_text(count, 'place')})" for name, count in plan.elsewhere.items()])
-        yield "warning", f"Other agents contain it too: {named}. Press o afterwards to continue with them."
+        yield "warning", f"Other agents contain the text too: {named}. After this purge, press o to purge it there."
     yield from _second_copies(plan)
     for each in plan.unreachable:
-        yield "warning", f"Not reached: {path_text(each.name)}: {each.why} ({each.what})."
+        yield "warning", f"The purge cannot reach {path_text(each.name)}: {each.why} ({each.what})."
     yield "muted", NEVER
 
 
@@ -122,15 +138,27 @@ def _live(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str, str]]:
     files = [each for each in plan.live if each.command is None]
     for each in plan.live:
         if each.command is not None:
-            yield "warning", f"{path_text(each.path)} contains it and is not edited. To remove it: {each.command}"
+            yield (
+                "warning",
+                (
+                    f"{path_text(each.path)} contains the text, but the purge does not edit this file. To "
+                    f"remove the text: {each.command}"
+                ),
+            )
     if files and wanted.workspace:
         named = join_names([f"{path_text(each.path)} ({count_text(each.places, 'place')})" for each in files[:_MOST]])
-        yield "warning", f"Live files are edited too: {named}."
+        yield "warning", f"The text is also removed from these files in the workspace: {named}."
     elif files:
         count = count_text(len(files), "live file")
-        yield "", f"It is also in {count}: not edited, and left out of captures. Press w to cut it there too."
+        yield (
+            "",
+            (
+                f"The text is also in {count}. The purge does not edit them, but captures leave the text out. "
+                "Press w to remove it there too."
+            ),
+        )
     elif plan.is_empty and plan.lies_live:
-        yield "", "If no sequence contains it after that capture, nothing is purged."
+        yield "", "If no sequence contains the text after this capture, nothing is purged."
 
 
 def _second_copies(plan: Purged) -> Iterator[tuple[str, str]]:
@@ -144,8 +172,8 @@ def describe_remote_schedule(remote: Remote) -> str:
     """Return when the purge takes effect on a remote."""
     if remote.state is not None:
         why = f" ({remote.message})" if remote.message else ""
-        return f"{remote.name}: unreachable now{why}; purged at the next contact."
+        return f"The remote {remote.name} is unreachable now{why}. It will be purged at the next contact."
     only = count_text(len(remote.only_there), "state")
-    more = f", including {only} that only this remote has" if remote.only_there else ""
-    when = "after 24 hours, or immediately with its second token" if remote.waits else "at once"
-    return f"{remote.name}: {when}{more}."
+    more = f", including {only} stored only on this remote" if remote.only_there else ""
+    when = "after 24 hours, or immediately with the endpoint's second token" if remote.waits else "at once"
+    return f"Remote {remote.name}: purged {when}{more}."

@@ -37,25 +37,32 @@ _LEVELS = {"holds": "done", "open": "pending", "wrong": "error"}
 def describe_purge_outcome(done: Purged, planned: Purged | None) -> Iterator[Line]:
     """Yield what was destroyed here and what remains to do here. `planned` is the plan that the preview showed."""
     if done.receipt is None:
-        yield "done", f"No sequence of {done.agent.name} contains it: nothing was purged."
+        yield "done", f"Nothing was purged: no sequence of {done.agent.name} contains the text."
         return
     if done.is_whole:
-        yield "done", f"{done.agent.name} was purged from this machine."
+        yield "done", f"All data of {done.agent.name} was purged from this machine."
     else:
         yield "done", f"Purged: {count_purged_items(done)}."
         if planned is not None and done.versions > planned.versions:
             more = count_text(done.versions - planned.versions, "version")
-            yield "", f"That is {more} more than in the preview: text written since then was captured and purged too."
+            yield (
+                "",
+                (
+                    f"The purge destroyed {more} more than the preview showed, because the text was written "
+                    "again in the meantime."
+                ),
+            )
     if done.workspace:
         yield "done", f"Removed from the workspace: {join_names([path_text(path) for path in done.workspace])}."
     if done.remains:
         yield (
             "pending",
-            "Other programs are reading the vault, so its files still contain remains. Lifeboat tries again.",
+            "Another program is reading the database of this agent, so its files still contain parts of the "
+            "purged data. Lifeboat will remove them later.",
         )
     hits = done.searched.get("hits", 0)
     if hits:
-        yield "error", f"A new search still finds it in {count_text(hits, 'place')}. Purge again."
+        yield "error", f"A new search still finds the text in {count_text(hits, 'place')}. Start the purge again."
 
 
 def describe_receipt(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line]:
@@ -70,7 +77,7 @@ def describe_receipt(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line
         if remote.name not in known:
             yield _at_remote(remote)
     for each in receipt.unreachable:
-        yield "pending", f"Not reached: {path_text(each.name)}: {each.why} ({each.what})"
+        yield "pending", f"The purge did not reach {path_text(each.name)}: {each.why} ({each.what})"
     yield from describe_verdict(
         shown.holds, shown.findings, said={each.name for each in receipt.vaults if each.state != DONE}
     )
@@ -83,19 +90,20 @@ def _here(here: Here) -> Iterator[Line]:
         looked = [count_text(here.searched[name], *word) for name, word in _LOOKED.items() if here.searched.get(name)]
         yield (
             "error" if hits else "done",
-            f"Searched again: {join_names(looked) or 'everything'}; {count_text(hits, 'match', 'matches')}.",
+            f"Searched again in {join_names(looked) or 'all data'}: {count_text(hits, 'match', 'matches')} found.",
         )
     if here.searched.get("live"):
         until = f" until {when_text(here.keep_out_until)}" if here.keep_out_until else ""
         live = count_text(here.searched["live"], "place")
         yield (
             "waiting",
-            f"{live} in live files still contain it; captures leave it out{until}. Press x to cut it there.",
+            f"The purged text is still in {live} of the workspace; captures leave it out{until}. Press x to remove "
+            "it there.",
         )
     if here.undo_folders:
         yield (
             "done",
-            f"{count_text(here.undo_folders, 'undo folder')} emptied: earlier restores can no longer be undone.",
+            f"{count_text(here.undo_folders, 'undo folder')} emptied, so earlier restores can no longer be undone.",
         )
 
 
@@ -103,19 +111,19 @@ def _at_remote(remote: Remote) -> Line:
     """Return the line of a remote that has signed nothing."""
     why = f" ({remote.message})" if remote.message else ""
     if remote.state == DONE:
-        return "done", f"{remote.name}: done{why}"
-    return "pending", f"{remote.name}: not reached yet{why}; purged at the next contact"
+        return "done", f"Remote {remote.name}: purged{why}"
+    return "pending", f"Remote {remote.name}: not reached yet{why}; will be purged at the next contact"
 
 
 def describe_vault_state(vault: Vault) -> str:
     """Return the state of the purge in one vault."""
     if vault.state == DONE:
-        return f"done, but {vault.message}" if vault.message else "done"
+        return f"purged, but {vault.message}" if vault.message else "done"
     if vault.state == WAITING and vault.applies_at is not None:
-        why = vault.message or "its owner can refuse it until then"
-        return f"waits until {time_text(vault.applies_at)} ({why}); press t to confirm it now"
+        why = vault.message or "the owner can refuse the purge until then"
+        return f"waiting until {time_text(vault.applies_at)} ({why}); press t to purge now"
     since = f" since {time_text(vault.since)}" if vault.since else ""
-    return f"pending{since}: {vault.message or 'not reached yet'}; purged at the next contact"
+    return f"pending{since}: {vault.message or 'not reached yet'}; will be purged at the next contact"
 
 
 def _signed(vault: Vault) -> str:
@@ -124,9 +132,9 @@ def _signed(vault: Vault) -> str:
     if not signed:
         return ""
     head = signed.get("head")
-    at = f", newest state {head['number']}" if isinstance(head, dict) and "number" in head else ""
+    at = f", newest sequence {head['number']}" if isinstance(head, dict) and "number" in head else ""
     objects = count_text(int(signed.get("objects", 0)), "object")
-    return f"; {objects} destroyed, {signed.get('remaining', '?')} left, signed{at}"
+    return f"; signed: {objects} destroyed, {signed.get('remaining', '?')} left{at}"
 
 
 def _kind(vault: Vault) -> str:
@@ -143,11 +151,11 @@ def describe_verdict(holds: bool, findings: Sequence[Finding], *, said: set[str]
         if each.level == "open" and each.subject not in said:
             yield "pending", f"{each.subject}: {each.message}"
     if not holds:
-        yield "error", "The receipt is not valid."
+        yield "error", "The receipt is not valid: a check failed."
     elif all(each.level == "holds" for each in findings):
-        yield "done", "The receipt is valid: all signatures and chain positions were checked."
+        yield "done", "The receipt is valid: all signatures and positions in the logs of the vaults are correct."
     else:
-        yield "done", "The receipt is valid as far as it could be checked."
+        yield "done", "All checks that could run succeeded. Some parts of the receipt could not be checked yet."
 
 
 def describe_purged_items(listed_one: Listed) -> str:
@@ -162,7 +170,7 @@ def describe_purge_state(listed_one: Listed) -> tuple[str, str]:
     left = [each for each in listed_one.vaults if each.state != DONE]
     if not left:
         return "done", "done"
-    said = [f"{each.name} {'waits' if each.state == WAITING else 'pending'}" for each in left]
+    said = [f"{each.name} {'waiting' if each.state == WAITING else 'pending'}" for each in left]
     return ("waiting" if all(each.state == WAITING for each in left) else "pending"), ", ".join(said)
 
 
@@ -170,10 +178,10 @@ def build_receipt_heading(receipt: Receipt, agent: str | None, now: datetime) ->
     """Yield which agent was purged, what, when and why."""
     audit = receipt.audit
     yield "", f"Purge {receipt.id}"
-    yield "", f"of {agent or audit.agent_id}, for {REASONS.get(audit.reason, audit.reason)}"
+    yield "", f"agent {agent or audit.agent_id}, reason: {REASONS.get(audit.reason, audit.reason)}"
     yield (
         "",
-        f"asked for {time_text(audit.requested_at) if audit.requested_at else '?'}"
+        f"requested {time_text(audit.requested_at) if audit.requested_at else 'at an unknown time'}"
         + (f", {format_short_age(audit.requested_at, now)}" if audit.requested_at else ""),
     )
 
@@ -194,7 +202,13 @@ def describe_audit(view: Audited) -> Iterator[Line]:
         yield "", f"{each.name} ({each.kind}, {each.vault_id})"
         yield "muted", f"  signed by {each.signer}, {each.completed_at or '?'}"
         leaves = count_text(each.leaves, "leaf", "leaves")
-        yield "muted", f"  {leaves} named, {count_text(each.objects, 'object')} destroyed, {each.remaining} left"
+        yield (
+            "muted",
+            (
+                f"  {leaves} (file or memory hashes) named, {count_text(each.objects, 'object')} destroyed, "
+                f"{each.remaining} left"
+            ),
+        )
         for name, place in (("head", each.head), ("audit", each.audit)):
             if place:
                 yield "muted", f"  {name} {place.get('number')}  {place.get('digest') or place.get('hash') or ''}"
@@ -205,4 +219,4 @@ def describe_receipt_findings(holds: bool, found: Sequence[Finding]) -> Iterator
     """Yield every check of a receipt file."""
     for each in found:
         yield _LEVELS.get(each.level, "pending"), f"{each.subject}: {each.message}"
-    yield ("done", "The receipt is valid.") if holds else ("error", "The receipt is not valid.")
+    yield ("done", "The receipt is valid.") if holds else ("error", "The receipt is not valid: a check failed.")

@@ -47,8 +47,12 @@ _BUTTONS = ("Search", "Continue", "Purge", "Close")
 _STAY = frozenset({"back", "quit", *(act.name for act in PLACES if act.name.startswith("go_"))})
 """Actions that would leave the wizard."""
 AT_WORK = "the purge is running; press c to stop it"
-STOPPED = "Stopped. The next command or the daemon finishes what had begun; nothing is undone."
-LOST = "There is no receipt yet, but the purge may still be running. Press v to see the receipts, then search again."
+STOPPED = (
+    "The purge was stopped. Data destroyed so far stays destroyed; the next command or the daemon completes the purge."
+)
+LOST = (
+    "The purge may still be running, because there is no receipt yet. Press v to see the receipts, then search again."
+)
 NOT_BEGUN = "Nothing was purged: there is no new receipt, and no purge has begun."
 
 
@@ -58,45 +62,61 @@ class PurgeWizard(ReceiptActionsScreen):
     IS_WIZARD = True
     ACTS = (
         UserAction("go_on", "ctrl+n", "continue", "Carry out this step and continue", footer=True),
-        UserAction("workspace", "w", "live files", "Also edit the live files, or not; searches again", footer=True),
         UserAction(
-            "keep_print", "p", "keep fingerprint", "Keep a fingerprint of a guessable text, or not; searches again"
+            "workspace",
+            "w",
+            "live files",
+            "Choose whether the purge also edits the live files; the search runs again",
+            footer=True,
         ),
-        UserAction("destroy", "D", "destroy", "Purge, after the phrase was typed", footer=True, writes=True),
-        UserAction("stop", "c", "stop", "Stop; the next command or the daemon finishes a purge that has begun"),
+        UserAction(
+            "keep_print",
+            "p",
+            "keep fingerprint",
+            "Choose whether to keep a fingerprint (hash) of a guessable text; the search runs again",
+        ),
+        UserAction(
+            "destroy", "D", "destroy", "Start the purge, after you have typed the phrase", footer=True, writes=True
+        ),
+        UserAction(
+            "stop", "c", "stop", "Stop the command; the next command or the daemon completes a purge that has begun"
+        ),
         UserAction(
             "confirm",
             "t",
             "confirm",
-            "Confirm a waiting purge with the second token, so that it happens now",
+            "Type the second token of an endpoint, so that it purges now and does not wait",
             footer=True,
             writes=True,
         ),
         UserAction(
             "export", "e", "export", "Write the receipt to a file that anyone can verify", footer=True, writes=True
         ),
-        UserAction("kept_out", "x", "cut live files", "Cut purged text that is still in live files", writes=True),
+        UserAction(
+            "kept_out", "x", "clean workspace", "Remove purged text that is still in the workspace", writes=True
+        ),
         LET_IN,
-        UserAction("others", "o", "other agents", "Continue with another agent that contains it"),
+        UserAction("others", "o", "other agents", "Purge the text in another agent that contains it"),
         UserAction("receipts", "v", "receipts", "List all purges and verify their receipts"),
         FILTER,
     )
     HELP = """
 A purge destroys a text or a memory in every copy: in the whole history on this machine, in undo folders and caches, and
-on every remote. Numbers, digests and signatures of all sequences stay valid, and everything else still restores byte
-for byte. A purge cannot be undone. If a key or password leaked, revoke it at its issuer first.
+on every remote. Numbers, digests and signatures of all sequences stay valid, and all other data still restores byte for
+byte. A purge cannot be undone. If a key or password leaked, first revoke it at the service that issued it.
 
-The text is not shown, and is written to no log, no file and no list of processes. The preview lists where it was found
-(with at most the end of each match), what happens where, and what Lifeboat cannot reach. To start the purge you type a
-phrase. The proof is a signed receipt that anyone can verify.
+The text is hidden while you type, and written to no log, no file and no list of processes. The preview lists the places
+that contain the text (it shows at most the end of each match), what happens in each place, and what Lifeboat cannot
+reach. To start the purge you type a phrase. Afterwards you get a signed receipt that anyone can verify.
 
-Captures recognise a purged value of 16 characters or more by a fingerprint. For a shorter or guessable text no
-fingerprint is kept, because anyone with this disk could try all values against it. Such a text comes back when a file
-that contains it changes: cut the live files too, or keep a fingerprint anyway. A file that a purge left out of
-captures, such as a changed ZIP file, is captured again after you let it in.
+A fingerprint (hash) of a purged text of 16 characters or more lets later captures recognise the text and leave it out.
+For a shorter or guessable text Lifeboat keeps no fingerprint, because anyone with this disk could find the text by
+trying all values. Such a text is captured again when a file that contains it changes. To prevent this, remove the text
+from the live files too, or keep a fingerprint anyway. Some files, such as a changed ZIP file, are left out of captures
+after a purge until you allow them again.
 
-Endpoints that can read the data wait 24 hours, so that their owner can refuse. A second token purges there immediately;
-it is used once and not stored.
+An endpoint that can read the data waits 24 hours before it purges, so that its owner can refuse. With the token for
+purges it purges immediately; the token is used once and not stored.
 """
     CSS = """
     PurgeWizard #pages { height: 1fr; padding-top: 1; }
@@ -212,7 +232,7 @@ it is used once and not stored.
 
     def why_not(self, act: str) -> str | None:
         if act == "stop":
-            return None if self.is_at_work else "nothing is running"
+            return None if self.is_at_work else "no purge is running"
         if self.is_at_work and act in (
             *_STAY,
             "confirm",
@@ -226,29 +246,31 @@ it is used once and not stored.
         if act == "go_on":
             return self._why_not_on()
         if act in ("workspace", "keep_print") and (self._step != PREVIEW or self._plan is None or self._plan.is_whole):
-            return "only in the preview of texts and memories"
+            return "available only in the preview, and not for a whole agent"
         if act == "keep_print" and self._plan is not None and not (self._plan.guessable or self._wanted.keep_print):
-            return "the text cannot be guessed, so a fingerprint is kept anyway"
+            return "the text is too long to be guessed, so Lifeboat keeps a fingerprint in any case"
         if act == "let_in" and self._step not in (SEARCH, PROOF):
-            return "only before or after a purge"
+            return "available only before or after a purge"
         if act == "destroy":
             return self._why_not_destroy()
         if act in ("export", "confirm", "kept_out"):
             return self._why_not_after(act)
-        return "no other agent contains it" if act == "others" and not self._others else None
+        return "no other agent contains the text" if act == "others" and not self._others else None
 
     def _why_not_on(self) -> str | None:
         if self._step == SEARCH:
             wanted = self.wanted
             if wanted.needs_text and not self.query_one(PurgeSearchPage).field.value.strip():
-                return "type the text to purge first; it is not shown"
+                return "first type the text to purge; it stays hidden"
             return (
-                "type the ids of memories first" if wanted.what is PurgeSubject.RECORDS and not wanted.records else None
+                "first type the ids of the memories"
+                if wanted.what is PurgeSubject.RECORDS and not wanted.records
+                else None
             )
         if self._step == PREVIEW and self._plan is None:
-            return "the search is not done; press esc to go back"
+            return "the search has not finished; press esc to go back"
         if self._step == PREVIEW and self._plan is not None and self._plan.is_empty and not self._plan.lies_live:
-            return "no sequence contains it, so there is nothing to purge"
+            return "no sequence contains the text, so there is nothing to purge"
         return None
 
     def _why_not_destroy(self) -> str | None:
@@ -259,11 +281,11 @@ it is used once and not stored.
 
     def _why_not_after(self, act: str) -> str | None:
         if self._step != PROOF or self._receipt is None:
-            return "only after a purge"
+            return "available only after a purge"
         if act == "confirm" and not list_confirmable_vaults(self._receipt.receipt.vaults):
-            return "no remote is waiting"
+            return "no remote waits for a token"
         if act == "kept_out" and self.lifeboat.find_agent(self._agent_id) is None:
-            return "the whole agent was purged"
+            return "not possible, because the whole agent was purged"
         return None
 
     def on_key(self, event: events.Key) -> None:
@@ -331,16 +353,18 @@ it is used once and not stored.
     def do_workspace(self) -> None:
         self._wanted = replace(self._wanted, workspace=not self._wanted.workspace)
         self.tell_user(
-            "The purge also removes the text from the live files."
+            "The purge will also remove the text from the files of the workspace."
             if self._wanted.workspace
-            else "The purge does not edit the live files. Captures leave the text out."
+            else "The purge will not edit the files of the workspace. Captures will leave the text out."
         )
         self.look()
 
     def do_keep_print(self) -> None:
         self._wanted = replace(self._wanted, keep_print=not self._wanted.keep_print)
-        said = "is kept, so captures recognise the text" if self._wanted.keep_print else "is not kept"
-        self.tell_user(f"A fingerprint of the guessable text {said}.")
+        said = (
+            "will be kept, so that captures can recognise the text" if self._wanted.keep_print else "will not be kept"
+        )
+        self.tell_user(f"A fingerprint (hash) of the text {said}.")
         self.look()
 
     @work(exclusive=True, group="purge", exit_on_error=False)
@@ -363,7 +387,7 @@ it is used once and not stored.
         except asyncio.CancelledError:
             if self.is_mounted:
                 self._go(SEARCH)
-                self.tell_user("Stopped. Nothing was changed.")
+                self.tell_user("The command was stopped before it changed anything.")
             raise
         else:
             self.say_problem(None)
@@ -389,7 +413,9 @@ it is used once and not stored.
     async def carry_out(self, text: str, tokens: dict[str, str]) -> None:
         """Purge, then show the proof. If the purge fails or is stopped, find out what happened to it; the result is
         never guessed."""
-        self._lines = [("", "Purging. Press c to stop; the next command or the daemon finishes what has begun.")]
+        self._lines = [
+            ("", "The purge is running. Press c to stop; the next command or the daemon then completes the purge.")
+        ]
         self._show_lines()
         self._work(True)
         before: set[str] = set()
@@ -435,7 +461,7 @@ it is used once and not stored.
         self._show_lines()
         new = sorted(await self._receipts() - before)
         if new:
-            self._lines.append(("done", "The interrupted purge is now finished on this machine. This is its receipt."))
+            self._lines.append(("done", "The interrupted purge is now complete on this machine. Below is its receipt."))
             self._told = () if self._plan is None else self._plan.remotes
             await self._show_receipt(new[-1])
         elif self._lines == [first]:  # the command reported nothing that it could not complete
@@ -480,7 +506,9 @@ it is used once and not stored.
     @attempted
     async def do_others(self) -> None:
         """Open a new wizard for another agent. The user has to type the text again, because it is not kept."""
-        chosen = await self.choose_one("Continue with which agent?", [(name, name) for name in self._others])
+        chosen = await self.choose_one(
+            "In which agent should the text be purged next?", [(name, name) for name in self._others]
+        )
         agent = self.lifeboat.find_agent(chosen) if chosen is not None else None
         if agent is not None:
             self.app.push_screen(PurgeWizard(agent.id))

@@ -16,16 +16,16 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog, TextDialog, require_text
 
 CONFIRMS = (
-    "The owner of the endpoint has the second token (scope purge). It is used once and not stored.",
-    "The purge cannot be undone there.",
+    "The owner of the endpoint has the second token (scope purge). Lifeboat uses it once and does not store it.",
+    "A purge on the endpoint cannot be undone.",
 )
 
 
 LETS_IN = (
-    "They may still contain the purged text. Remove it first with the program that each file belongs to. Captures then "
-    "include the files as they are, and push them to the remotes."
+    "These files may still contain the purged text. First remove the text with the program that each file belongs "
+    "to. Captures then include the files as they are, and push them to the remotes."
 )
-LET_IN = UserAction("let_in", "i", "let files in", "Capture files again that a purge left out", writes=True)
+LET_IN = UserAction("let_in", "i", "allow files", "Allow captures of files that a purge has excluded", writes=True)
 
 
 def list_confirmable_vaults(vaults: tuple[Vault, ...]) -> list[Vault]:
@@ -45,7 +45,7 @@ class ReceiptActionsScreen(LifeboatScreen):
         """Write a receipt to a file for other people."""
         question = TextDialog(
             "Export the receipt",
-            ["It contains ids, names of remotes and hashes, and nothing of the purged content.", "A new file:"],
+            ["The receipt contains ids, names of remotes and hashes, but no purged content.", "A new file:"],
             value=f"~/purge-{receipt_id[:13]}.json",
             yes="Export",
             problem=require_text("type the path of a file"),
@@ -56,7 +56,7 @@ class ReceiptActionsScreen(LifeboatScreen):
         said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
         self.say_problem(None)
         path = said.document.get("path", file)
-        self.tell_user(f"Exported to {path}. To verify it anywhere: lifeboat receipts verify FILE")
+        self.tell_user(f"Exported to {path}. To verify the receipt on any machine: lifeboat receipts verify FILE")
 
     @attempted
     async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
@@ -64,20 +64,20 @@ class ReceiptActionsScreen(LifeboatScreen):
         choices = [
             (each.name, f"{each.name}: {describe_vault_state(each)}") for each in list_confirmable_vaults(vaults)
         ]
-        name = await self.choose_one("Confirm at which remote?", choices)
+        name = await self.choose_one("On which remote should the purge be confirmed?", choices)
         if name is None:
             return
         question = TextDialog(
-            f"Purge at {name} now",
+            f"Purge on {name} now",
             CONFIRMS,
-            placeholder="second token, not shown",
+            placeholder="second token (scope purge), hidden",
             secret=True,
             yes="Purge there",
             problem=require_text("type the second token"),
         )
         token = await self.answer(question)
         if token is not None:
-            self.tell_user(f"Purging at {name}...")
+            self.tell_user(f"Purging on {name}...")
             self.tell_user(await self.confirm_on_remote(receipt_id, name, token))
             self.after_confirming()
 
@@ -86,14 +86,18 @@ class ReceiptActionsScreen(LifeboatScreen):
         """Cut text that was purged earlier from the live files in which it still is."""
         live = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--dry-run")).live
         files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
-        running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
+        running = [
+            f"{path_text(one.path)} must be cleaned with its own program: {one.command}"
+            for one in live
+            if one.command is not None
+        ]
         if not files:
-            self.tell_user("; ".join(running) or "Live files contain no purged text.")
+            self.tell_user("; ".join(running) or "The workspace contains no purged text.")
             return
-        lines = [*files, *running, "", "This cannot be undone: undo folders do not keep the text."]
-        if await self.answer(ConfirmDialog("Cut purged text from live files", lines, yes="Cut", phrase="cut")):
+        lines = [*files, *running, "", "The removal cannot be undone: undo folders do not keep the text."]
+        if await self.answer(ConfirmDialog("Remove purged text from the workspace", lines, yes="Cut", phrase="cut")):
             cut = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--yes")).workspace or ()
-            self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
+            self.tell_user(f"Purged text was removed from {count_text(len(cut), 'file')} of the workspace.")
             self.after_confirming()
 
     @attempted
@@ -101,12 +105,12 @@ class ReceiptActionsScreen(LifeboatScreen):
         """Capture files again that a purge left out, after the user has confirmed it."""
         files = (await self.fetch(Purged, "purge", agent_id, "--let-in", "--dry-run")).let_in
         if not files:
-            self.tell_user("No file is left out of captures because of a purge.")
+            self.tell_user("No purge excludes a file from captures.")
             return
         lines = [*(path_text(path) for path in files), "", LETS_IN]
-        if await self.answer(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
+        if await self.answer(ConfirmDialog("Allow captures of these files again", lines, yes="Allow captures")):
             count = count_text(len((await self.fetch(Purged, "purge", agent_id, "--let-in")).let_in), "file")
-            self.tell_user(f"Captures include {count} again.")
+            self.tell_user(f"Captures include {count} again that a purge had excluded.")
             self.after_confirming()
 
     async def confirm_on_remote(self, receipt_id: str, name: str, token: str) -> str:

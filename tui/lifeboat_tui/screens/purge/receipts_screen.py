@@ -42,8 +42,8 @@ COLUMNS = (
     TableColumn("RECEIPT", 13, rank=3),
 )
 NOTHING = (
-    "No purge yet. A purge destroys a text or a memory in the whole history and leaves a receipt here. "
-    "Press 1, then P to start one, or V to verify a receipt in a file."
+    "No purge has run yet. A purge destroys a text or a memory in the whole history; its receipt is listed here. "
+    "To start a purge, press 1, then P. To verify a receipt in a file, press V."
 )
 _ID = 13
 """Number of characters of an id that distinguishes receipts."""
@@ -53,7 +53,11 @@ class ReceiptsScreen(ReceiptActionsScreen):
     NAME = "Receipts"
     ACTS = (
         UserAction(
-            "audit", "a", "audit view", "Show the record, hashes and chain positions for an auditor", footer=True
+            "audit",
+            "a",
+            "audit view",
+            "Show details for an auditor: the signed record, hashes, and positions in the logs of the vaults",
+            footer=True,
         ),
         UserAction(
             "export", "e", "export", "Write the receipt to a file that anyone can verify", footer=True, writes=True
@@ -62,21 +66,24 @@ class ReceiptsScreen(ReceiptActionsScreen):
             "confirm",
             "t",
             "confirm",
-            "Confirm a waiting purge with the second token, so that it happens now",
+            "Type the second token of an endpoint, so that it purges now and does not wait",
             footer=True,
             writes=True,
         ),
-        UserAction("kept_out", "x", "cut live files", "Cut purged text that is still in live files", writes=True),
+        UserAction(
+            "kept_out", "x", "clean workspace", "Remove purged text that is still in the workspace", writes=True
+        ),
         LET_IN,
         UserAction("check", "V", "verify a file", "Verify a receipt in a file", footer=True),
         FILTER,
     )
     HELP = """
-Every purge leaves a receipt: what each vault destroyed, what is waiting, and what Lifeboat cannot reach. Each vault
-signs for itself. The receipt under the cursor is verified against this home when it is shown. It has no content.
+Every purge has a receipt. It lists what each vault (copy of the agent) destroyed, which remotes are waiting, and what
+Lifeboat cannot reach. Each vault signs its own part. The selected receipt is verified when it is shown. A receipt
+contains no purged content.
 
-A purge waits 24 hours at an endpoint; its owner's second token confirms it immediately. An exported receipt can be
-verified on any machine, offline.
+An endpoint waits 24 hours before it purges; with the second token of its owner it purges immediately. An exported
+receipt can be verified on any machine, offline.
 """
     CSS = """
     ReceiptsScreen #list { height: 1fr; min-height: 6; }
@@ -157,7 +164,7 @@ verified on any machine, offline.
         try:
             if self._is_audit:
                 audited = await self.fetch(Audited, "receipts", "show", one.id, "--audit")
-                self._say(list(describe_audit(audited)), "For an auditor")
+                self._say(list(describe_audit(audited)), "Details for an auditor")
             else:
                 self._shown = await self.fetch(Shown, "receipts", "show", one.id)
                 lines = [
@@ -182,7 +189,7 @@ verified on any machine, offline.
         if one is None:
             return "select a receipt first"
         if act == "confirm" and not list_confirmable_vaults(one.vaults):
-            return "no remote is waiting"
+            return "no remote waits for a token"
         if act in ("kept_out", "let_in") and self.lifeboat.find_agent(one.agent_id) is None:
             return "the agent is no longer on this machine"
         return None
@@ -219,7 +226,7 @@ verified on any machine, offline.
         """Verify a receipt file."""
         question = TextDialog(
             "Verify a receipt in a file",
-            ["Works offline, with the keys and vaults of this home."],
+            ["The verification works offline, with the keys and vaults in your Lifeboat directory."],
             placeholder="the file",
             yes="Verify",
             problem=require_text("type the path of a file"),

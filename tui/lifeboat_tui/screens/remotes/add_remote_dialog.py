@@ -48,16 +48,22 @@ class AddRemoteDialog(Dialog[Met | None]):
         with VerticalScroll(can_focus=False):
             yield Static("Add a remote", classes="title", markup=False)
             yield Static("Name", classes="label", markup=False)
-            yield RemoteFormInput(placeholder="home, or stick for a folder", id="name", compact=True)
-            yield Static("Address or folder (empty for a join line)", classes="label", markup=False)
+            yield RemoteFormInput(placeholder="a name, for example home or stick", id="name", compact=True)
+            yield Static("Address or folder (leave empty if you have a join line)", classes="label", markup=False)
             yield RemoteFormInput(placeholder=EXAMPLES, id="address", compact=True)
-            yield Static("Join line or token (not shown)", classes="label", markup=False)
+            yield Static("Join line or token (hidden)", classes="label", markup=False)
             yield JoinLineInput(id="secret", compact=True)
-            yield TextCheckbox("Optional: not always reachable, such as a USB stick", id="optional", compact=True)
             yield TextCheckbox(
-                "Encrypt everything here, so that its operator can read nothing", id="sealed", compact=True
+                "This remote is not always reachable (for example a USB stick)", id="optional", compact=True
             )
-            yield TextCheckbox("Plain folder, readable by any ALF program", id="plain", compact=True)
+            yield TextCheckbox(
+                "Encrypt all data on this machine, so that the remote's operator can read nothing",
+                id="sealed",
+                compact=True,
+            )
+            yield TextCheckbox(
+                "Do not encrypt the folder: any program for the Agent Life Format can read it", id="plain", compact=True
+            )
             yield Static("", id="met", markup=False)
             yield Static("", id="problem", classes="problem", markup=False)
             with Horizontal():

@@ -30,20 +30,21 @@ class RemoteAgentsScreen(CommandScreen):
     NAME = "Remote agents"
     ENTER = "restore"
     ACTS = (
-        UserAction("restore", "r", "restore", "Restore the agent from this remote, with credentials", footer=True),
+        UserAction("restore", "r", "restore", "Restore the agent from this remote, with its credentials", footer=True),
         UserAction(
             "adopt",
             "A",
             "adopt",
-            "Make this machine the writer of the agent; shows the changes first",
+            "Make this machine the writer of the agent, after a preview of the changes",
             footer=True,
             writes=True,
         ),
         FILTER,
     )
     HELP = """
-The agents on this remote. An agent that is not on this machine can be restored. An agent that another machine writes
-can be adopted: the workspace here becomes its next sequence, and the other machine can no longer push.
+The agents on this remote. If an agent is not on this machine, you can restore it. If another machine writes an agent
+that is also here, you can adopt the agent: the workspace on this machine becomes the agent's next sequence, and the
+other machine can no longer push.
 """
     CSS = """
     RemoteAgentsScreen #away { height: 1fr; min-height: 5; max-height: 75%; }
@@ -58,9 +59,9 @@ can be adopted: the workspace here becomes its next sequence, and the other mach
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        asking = f"Asking {self._remote}..."
+        asking = f"Loading the agents on {self._remote}..."
         yield FilteredTable(
-            AWAY_COLUMNS, title=f"Agents at {self._remote}", empty=asking, glyphs=self.glyphs, id="away"
+            AWAY_COLUMNS, title=f"Agents on the remote {self._remote}", empty=asking, glyphs=self.glyphs, id="away"
         )
         with VerticalScroll(id="detail", can_focus=False):
             yield Static("", id="detail-text", markup=False)
@@ -73,7 +74,9 @@ can be adopted: the workspace here becomes its next sequence, and the other mach
 
     async def load(self) -> None:
         self._agents = (await self.fetch(There, *self.twin())).agents
-        self.table.empty = f"{make_plain(self._remote)} has no agent yet. Go back and press s to push yours."
+        self.table.empty = (
+            f"The remote {make_plain(self._remote)} contains no agent yet. Press esc and then s to push your agents."
+        )
         self._show()
 
     def handle_event(self, event: JsonObject) -> None:
@@ -103,11 +106,11 @@ can be adopted: the workspace here becomes its next sequence, and the other mach
     def why_not(self, act: str) -> str | None:
         one = self.chosen
         if act in ("restore", "adopt") and one is None:
-            return "there is no agent on this remote"
+            return "this remote contains no agent"
         if act in ("restore", "adopt") and one is not None and one.sequence is None:
-            return "it has no sequence there yet"
+            return "the remote contains no sequence of this agent yet"
         if act == "adopt" and one is not None and one.here is None:
-            return "it is not on this machine; press r to restore it"
+            return "this agent is not on this machine; press r to restore it"
         return None
 
     def do_restore(self) -> None:
@@ -123,7 +126,7 @@ can be adopted: the workspace here becomes its next sequence, and the other mach
         one = self.chosen
         assert one is not None
         adopt = ("agents", "adopt", one.id, "--from", self._remote)
-        said = await self.carry_out(f"Comparing {one.here}", *adopt, "--dry-run")
+        said = await self.carry_out(f"Comparing {one.here} with the remote", *adopt, "--dry-run")
         found = decode_document(Adoption, said.document)
         phrase = found.take_over or one.here or one.id
         lines = [*describe_adoption(found, self.link.now()), *said.notes]
@@ -132,15 +135,17 @@ can be adopted: the workspace here becomes its next sequence, and the other mach
         ):
             return
         take_over = ("--take-over", found.take_over) if found.take_over else ()
-        said = await self.carry_out(f"Adopting {one.here}", *adopt, *take_over, "--yes")
+        said = await self.carry_out(f"Making this machine the writer of {one.here}", *adopt, *take_over, "--yes")
         self.lifeboat.ask_status()
         missed: dict[str, str] = said.document.get("missed") or {}
         left = [
-            *(f"{name} is not updated yet: {why}" for name, why in missed.items()),
+            *(f"The remote {name} does not have the new sequence yet: {why}" for name, why in missed.items()),
             *(f"Note: {text}" for text in said.document.get("warnings") or ()),
         ]
         if said.document.get("aside"):
-            left.append("The previous local history is kept for 90 days.")
+            left.append("The history that this machine had before is kept for 90 days.")
         await self.answer(
-            OutcomeScreen(f"This machine is now the writer of {one.here}", [*left, "Press s to sync it now."])
+            OutcomeScreen(
+                f"This machine is now the writer of {one.here}", [*left, "Press s to capture and push it now."]
+            )
         )

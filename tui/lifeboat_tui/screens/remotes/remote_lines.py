@@ -85,10 +85,13 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
         vault = find_waiting_vault(receipt, one.name)
         until = f", until {format_local_day(vault.applies_at)}" if vault is not None and vault.applies_at else ""
         told = (
-            f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} is waiting here{until} (press p)"
+            f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} is waiting on this "
+            f"remote{until} (press p)"
         )
         yield Content.styled(make_plain(told), "$text-warning")
-    yield format_pair("id", f"{one.id or 'unknown'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
+    yield format_pair(
+        "id", f"{one.id or 'unknown'}{f', only this TLS certificate is accepted: {one.pin}' if one.pin else ''}"
+    )
     since = f"{format_local_day(one.added_at)}" if one.added_at else "at an unknown time"
     yield format_pair("added", f"{since}{', optional' if one.optional else ''}")
 
@@ -101,14 +104,14 @@ def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
 def describe_probed_remote(met: Met) -> Iterator[str]:
     """Yield which remote answered, who can read its data, and what the token allows."""
     release = f" (release {met.release})" if met.release else ""
-    yield f"Connected{release}: {met.url}"
+    yield f"Connected to {met.url}{release}"
     yield met.readable
     if met.token is not None:
-        ends = f" It expires on {format_local_day(met.token.expires_at)}." if met.token.expires_at else ""
+        ends = f" The token expires on {format_local_day(met.token.expires_at)}." if met.token.expires_at else ""
         yield f"The token allows: {', '.join(met.token.scopes) or 'nothing'}.{ends}"
         more = [scope for scope in met.token.scopes if scope not in ("push", "pull")]
         if more:
-            yield "It allows more than needed: a token for push and pull is enough."
+            yield "The token allows more than this machine needs: push and pull are enough."
 
 
 def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
@@ -118,8 +121,8 @@ def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
         if check.message:
             yield f"    {check.message}"
     if tried.left:
-        left = count_text(tried.left, "test agent stays", "test agents stay")
-        yield f"{left} at the remote: only its operator can remove agents."
+        left = count_text(tried.left, "test agent remains", "test agents remain")
+        yield f"{left} on the remote. Only the remote's operator can remove agents."
 
 
 # Agents on a remote -------------------------------------------------------------------------------------------------
@@ -145,18 +148,19 @@ def build_remote_agent_row(one: Away, now: datetime) -> TableRow:
 def describe_remote_agent(one: Away, now: datetime) -> Iterator[str]:
     yield f"{one.name or one.id} ({one.id})"
     if one.sequence is None:
-        yield "No sequence there yet."
+        yield "The remote contains no sequence of this agent yet."
     else:
         by = one.machine or "an unknown machine"
-        yield f"Sequence {one.sequence}, written by {by}, pushed {format_age(one.written_at, now)}."
+        yield (f"The newest sequence is {one.sequence}, written by {by} and pushed {format_age(one.written_at, now)}.")
     if one.held:
         before = one.held.get("previous")
-        told = "" if before is None else f"; the sequence before it is {before}"
-        yield f"Held: {one.held.get('reason', '')}{told}."
+        told = "" if before is None else f"; the last sequence before it is {before}"
+        yield f"The newest sequence is held until you accept it: {one.held.get('reason', '')}{told}."
     yield (
-        f"Name on this machine: {one.here}. Press r to restore it from this remote, A to make this machine its writer."
+        f"This agent is also on this machine: {one.here}. Press r to restore it from this remote, or A to make "
+        "this machine its writer."
         if one.here
-        else "It is not on this machine. Press r to restore it."
+        else "This agent is not on this machine. Press r to restore it."
     )
 
 
@@ -164,17 +168,23 @@ def describe_adoption(found: Adoption, now: datetime) -> Iterator[str]:
     """Yield the changes that taking over an agent would make."""
     by = f", written by {found.machine}" if found.machine else ""
     came = f" {format_age(found.written_at, now)}" if found.written_at else ""
-    yield f"{found.remote} has sequence {found.base}{by}{came}. The workspace here becomes the next sequence:"
+    yield (
+        f"The newest sequence on the remote {found.remote} is {found.base}{by}{came}. The workspace on this "
+        "machine becomes the next sequence, with these changes:"
+    )
     changes = [*(f"{one.operation:<9} {one.path}" for one in (*found.changes.files, *found.changes.documents))]
     changes += [f"{one.operation:<9} memory {one.id}" for one in found.changes.records]
     yield from (f"  {line}" for line in changes[:MOST_CHANGES] or ["no changes"])
     if len(changes) > MOST_CHANGES:
         yield f"  and {len(changes) - MOST_CHANGES} more"
     if found.changes.held:
-        yield f"{found.changes.held.get('reason', '')}: the capture will be held until you accept it."
+        yield (
+            "The next capture will be held until you accept it, because "
+            f"{found.changes.held.get('reason', 'it removes much')}."
+        )
     if found.take_over:
-        yield f"{found.take_over} wrote it recently and will no longer be able to push."
+        yield f"The machine {found.take_over} wrote the agent recently and will no longer be able to push it."
     if not found.own_history:
-        yield "The previous local history is kept for 90 days."
-    yield "To get the other machine's changes into the workspace, cancel and restore first (r)."
+        yield "The history that this machine had before is kept for 90 days."
+    yield "If you want the other machine's changes in this workspace, cancel now and press r to restore first."
     yield from (f"Note: {text}" for text in found.warnings)

@@ -30,8 +30,9 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, T
 from lifeboat_tui.widgets.row_table import RowTable
 
 NOBODY = (
-    "There is no remote: your agents are on this disk only and are lost with it.\n"
-    "Press a to add one: a folder on a stick or a share, or an endpoint on another machine (lifeboat endpoint serve)."
+    "You have no remote. If this disk fails, your agents are lost.\n"
+    "Press a to add a remote: a folder on a USB stick or a network share, or a server on another "
+    "machine (lifeboat endpoint serve)."
 )
 REVOKE, KEEP = "revoke", "keep"
 OF_ONE = frozenset({"open", "test", "token", "remove"})
@@ -49,7 +50,14 @@ class RemotesScreen(CommandScreen):
             "Show the agents on this remote, to restore or adopt one",
             footer=True,
         ),
-        UserAction("test", "t", "test", "Run the conformance checks against this remote", footer=True, writes=True),
+        UserAction(
+            "test",
+            "t",
+            "test",
+            "Test whether this remote works correctly (conformance checks)",
+            footer=True,
+            writes=True,
+        ),
         UserAction(
             "sync",
             "s",
@@ -58,16 +66,19 @@ class RemotesScreen(CommandScreen):
             footer=True,
             writes=True,
         ),
-        UserAction("token", "T", "new token", "Replace this machine's token for the remote", writes=True),
-        UserAction("remove", "x", "remove", "Remove the remote: nothing is pushed there any longer", writes=True),
-        UserAction("purges", "p", "purges", "Show waiting purges and their receipts"),
+        UserAction("token", "T", "new token", "Replace the token with which this machine uses the remote", writes=True),
+        UserAction(
+            "remove", "x", "remove", "Remove the remote, so that nothing is pushed to it any longer", writes=True
+        ),
+        UserAction("purges", "p", "purges", "Show the purges that wait on this remote, and their receipts"),
         FILTER,
     )
     HELP = """
-A remote survives the loss of this disk. Captures are pushed to all remotes and read back there. A remote is an endpoint
-on another machine, or a folder on a stick or a share.
+If this disk is lost, you can restore your agents from a remote: an endpoint (a server on another machine), or a folder
+on a USB stick or a network share. Captures are pushed to all remotes and read back there.
 
-READABLE BY says who can read your agents on the remote; details are below. Credentials are always sealed to your key.
+READABLE BY shows who can read your agents on the remote; details are below. Credentials are always encrypted to your
+key.
 """
     CSS = """
     RemotesScreen #copies { height: 1fr; min-height: 4; max-height: 50%; }
@@ -137,9 +148,9 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         if act in ("open", "test", "token") and one is not None and one.problem:
             return "the configuration of this remote cannot be used; press x to remove the remote"
         if act == "token" and one is not None and not one.needs_token:
-            return f"a {one.kind} has no token"
+            return f"this remote is a {one.kind}, which needs no token"
         if act == "purges" and not self.waiting:
-            return "no purge is waiting there"
+            return "no purge is waiting on this remote"
         return None
 
     def do_open(self) -> None:
@@ -161,7 +172,9 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
             return
         self.reload()
         question = ConfirmDialog(
-            f"{met.name} is now a remote of your agents", [met.readable, "", "Push everything there now?"], yes="Sync"
+            f"{met.name} is now a remote of your agents",
+            [met.readable, "", "Push all agents to the new remote now?"],
+            yes="Sync",
         )
         if await self.answer(question):
             await self._sync()
@@ -173,8 +186,8 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         said = await self.carry_out("Syncing all agents to all remotes", "sync")
         agents: list[JsonObject] = said.document.get("agents", [])
         behind = sum(any(each.get("state") != "ok" for each in one.get("remotes", [])) for one in agents)
-        done = f"{count_text(len(agents), 'agent')} synced"
-        self.tell_user(f"{done}; {behind} not everywhere yet" if behind else done)
+        done = f"{count_text(len(agents), 'agent')} captured and pushed"
+        self.tell_user(f"{done}; {behind} not yet on all remotes" if behind else done)
         self.lifeboat.ask_status()
 
     @attempted
@@ -185,9 +198,9 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         tried = decode_document(Tried, said.document)
         failed = sum(not check.ok for check in tried.checks)
         title = (
-            f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
+            f"The remote {one.name} failed {failed} of {count_text(len(tried.checks), 'check')}"
             if failed
-            else f"{one.name} passed all checks ({count_text(len(tried.checks), 'check')})"
+            else f"The remote {one.name} passed all checks ({count_text(len(tried.checks), 'check')})"
         )
         await self.answer(OutcomeScreen(title, list(describe_checks(tried, self.glyphs))))
 
@@ -196,7 +209,8 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         one = self.chosen
         assert one is not None
         lines = [
-            "The new token is tested before it replaces the old one. The old one stays valid until it is revoked there."
+            "The new token is tested before it replaces the old token. The old token stays valid until you revoke "
+            "it on the endpoint."
         ]
         token = await self.answer(
             TextDialog(
@@ -212,7 +226,7 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
                 "Testing the token", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
             )
             ends = list(describe_probed_remote(decode_document(Met, said.document)))[2:]
-            self.tell_user(" ".join([f"{one.name} accepts the new token.", *ends]))
+            self.tell_user(" ".join([f"The remote {one.name} accepts the new token.", *ends]))
 
     @attempted
     async def do_remove(self) -> None:
@@ -221,18 +235,18 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         words = ["remote", "remove", one.name, "--yes"]
         if one.has_token:
             choices = [
-                (REVOKE, "Revoke this machine's token there"),
-                (KEEP, "Keep the token: another machine uses it too"),
+                (REVOKE, "Revoke this machine's token on the endpoint"),
+                (KEEP, "Keep the token, because another machine uses it too"),
             ]
-            chosen = await self.answer(ChoiceDialog(f"What about the token for {one.name}?", choices))
+            chosen = await self.answer(ChoiceDialog(f"Should the token for {one.name} be revoked?", choices))
             if chosen is None:
                 return
             words += ["--keep-token"] if chosen == KEEP else []
         left = sum(not other.problem for other in self._copies) - 1
         lines = [
-            f"Nothing is pushed to {one.name} any longer, and its configuration is removed from this machine.",
-            "The copies there stay. You can add the remote again.",
-            *([] if left else ["It is the last remote: your agents will be on this disk only."]),
+            f"Lifeboat will stop pushing to {one.name} and remove its configuration from this machine.",
+            "The copies on the remote stay. You can add the remote again later.",
+            *([] if left else ["This is the last remote. Without it, your agents are only on this disk."]),
         ]
         if await self.answer(ConfirmDialog(f"Remove {one.name}?", lines, yes="Remove", phrase=one.name)):
             said = await self.ask(*words)

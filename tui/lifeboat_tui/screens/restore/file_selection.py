@@ -38,7 +38,10 @@ class FileSelectionDialog(Dialog[frozenset[str] | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            said = "Space marks, / filters, a marks all shown files, n none. Enter confirms, esc cancels."
+            said = (
+                "Press space to mark a file, / to filter the list, a to mark all shown files, n to unmark all. "
+                "Enter confirms, esc cancels."
+            )
             yield Static(said, classes="title", markup=False)
             yield FilteredTable(
                 COLUMNS, title="Files", empty="No files.", glyphs=self._glyphs, markable=True, id="files"

@@ -28,18 +28,22 @@ from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, Tab
 
 COLUMNS = (TableColumn("WHAT", 17), TableColumn("CHOICE", 20, grow=1))
 HELPS = {
-    "to": "In place replaces the workspace, which is captured first. Another folder leaves it unchanged.",
-    "runtime": "For another runtime, its files are written from the memories.",
-    "paths": "Everything, or some files: mark them in a list, or type patterns such as *.md.",
-    "with_credentials": "Put secrets back where they were cut from files. Needs your key unlocked.",
-    "with_cron": "Restore scheduled jobs. If another machine still has them, they run twice.",
+    "to": "A restore in place captures the workspace and then replaces it. A restore into another folder does not "
+    "change the workspace.",
+    "runtime": "If you choose another runtime, Lifeboat writes that runtime's files from the memories.",
+    "paths": "Restore all files or only some: mark files in a list, or type patterns such as *.md.",
+    "with_credentials": "Restore credentials, and put secrets back into the files from which captures removed "
+    "them. Your key must be unlocked.",
+    "with_cron": "Restore scheduled jobs. If another machine still runs these jobs, they run twice.",
     "with_sessions": "Restore session transcripts that the runtime stores in a database.",
-    "state_dir": "The runtime's state directory, with its settings and databases.",
-    "finish": "Run the runtime's own follow-up commands. Otherwise they are listed at the end.",
-    "adopt": "A copy, or the agent itself: then this folder is protected, and the previous machine can no longer push.",
+    "state_dir": "The directory in which the runtime keeps its settings and databases.",
+    "finish": "Run the runtime's own commands that complete the restore. Otherwise these commands are listed at "
+    "the end.",
+    "adopt": "Restore a copy, or move the agent itself. If you move it, Lifeboat protects the new folder, and the "
+    "previous machine can no longer push.",
 }
 """Help text of each option."""
-ONLY_ELSEWHERE = "needs another folder"
+ONLY_ELSEWHERE = "possible only for a restore into another folder"
 SWITCHES = ("with_cron", "with_sessions", "adopt", "finish")
 
 
@@ -64,7 +68,10 @@ class RestoreOptionsPage(RestoreStepPage):
         self._options: dict[str, RestoreOption] = {}
 
     def compose(self) -> ComposeResult:
-        said = "Choose what to restore and where. Enter changes a line, ^n continues. Nothing is written yet."
+        said = (
+            "Choose what to restore and where. Press enter to change a line, Ctrl-N to continue. Nothing is "
+            "written yet."
+        )
         yield Static(said, classes="said", markup=False)
         yield FilteredTable(COLUMNS, title="Choices", empty="Looking...", glyphs=self.wizard.glyphs, id="options")
         yield Static("", id="what-detail", classes="said", markup=False)
@@ -106,11 +113,11 @@ class RestoreOptionsPage(RestoreStepPage):
 
     def _all(self) -> Iterator[RestoreOption]:
         wanted = self.wanted
-        workspace = "its own folder" if self.here is None else self.here.workspace
+        workspace = "its usual folder" if self.here is None else self.here.workspace
         where = f"in place: {workspace}" if wanted.to is None else f"another folder: {wanted.to}"
         yield RestoreOption("to", "Where", where)
         own = self.own_runtime or "its own"
-        runtime = wanted.runtime or f"{own}, as it is"
+        runtime = wanted.runtime or f"{own} (no change)"
         yield RestoreOption("runtime", "Runtime", runtime)
         files = "everything" if not wanted.paths else f"only {' '.join(wanted.paths)}"
         yield RestoreOption("paths", "Files", files)
@@ -119,7 +126,7 @@ class RestoreOptionsPage(RestoreStepPage):
         yield _switch("with_sessions", "Sessions", wanted.with_sessions)
         refused = ONLY_ELSEWHERE if wanted.to is None else ""
         yield RestoreOption("adopt", "Role", self._whose(), refused)
-        state_dir = wanted.state_dir or "the parent of the workspace"
+        state_dir = wanted.state_dir or "the parent folder of the workspace"
         yield RestoreOption("state_dir", "State directory", state_dir)
         yield _switch("finish", "Follow-up steps", wanted.finish)
 
@@ -153,7 +160,7 @@ class RestoreOptionsPage(RestoreStepPage):
         if option is None:
             return
         if option.refused:
-            self.wizard.tell_user(f"{option.name}: {option.refused}", severity="warning")
+            self.wizard.tell_user(f"{option.name} cannot be changed: {option.refused}", severity="warning")
         elif key == "with_credentials":
             self.switch_credentials(None)
         elif key in SWITCHES:
@@ -196,9 +203,15 @@ class RestoreOptionsPage(RestoreStepPage):
 
     async def _type_folder(self) -> bool:
         value = self.wanted.to or self.folders.get(self.wanted.runtime or self.own_runtime, "")
-        lines = ["Existing files there are shown in the preview before anything is written."]
+        lines = ["If the folder contains files, the preview shows them before anything is written."]
         typed = await self.app.push_screen_wait(
-            TextDialog("Restore into which folder?", lines, value=value, yes="This one", problem=_no_folder)
+            TextDialog(
+                "Into which folder should the agent be restored?",
+                lines,
+                value=value,
+                yes="This one",
+                problem=_no_folder,
+            )
         )
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, to=_folder(typed))
@@ -206,9 +219,11 @@ class RestoreOptionsPage(RestoreStepPage):
 
     async def _choose_runtime(self) -> None:
         known = list(self.folders) or [self.own_runtime]
-        choices = [(name, f"{name}  (its own)" if name == self.own_runtime else name) for name in known if name]
+        choices = [(name, f"{name}  (no change)" if name == self.own_runtime else name) for name in known if name]
         chosen_one = await self.app.push_screen_wait(
-            ChoiceDialog("For which runtime?", choices, here=self.wanted.runtime or self.own_runtime)
+            ChoiceDialog(
+                "For which runtime should the agent be restored?", choices, here=self.wanted.runtime or self.own_runtime
+            )
         )
         if chosen_one is None:
             return
@@ -222,7 +237,7 @@ class RestoreOptionsPage(RestoreStepPage):
         how = [
             ("all", "everything"),
             ("list", "select files from the list of changes"),
-            ("type", "type names or patterns"),
+            ("type", "type file names or patterns"),
         ]
         chosen_way = await self.app.push_screen_wait(ChoiceDialog("Which files?", how, here="list"))
         if chosen_way == "all":
@@ -234,7 +249,10 @@ class RestoreOptionsPage(RestoreStepPage):
 
     async def _type_patterns(self) -> None:
         value = " ".join(self.wanted.paths)
-        lines = ["Separated by spaces, for example:  MEMORY.md  skills/inbox  *.toml", "Quote names with spaces."]
+        lines = [
+            "Separate names by spaces, for example:  MEMORY.md  skills/inbox  *.toml",
+            "Put names that contain spaces in quotes.",
+        ]
         typed = await self.app.push_screen_wait(TextDialog("Which files?", lines, value=value, problem=_no_pattern))
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, paths=parse_patterns(typed))
@@ -246,7 +264,7 @@ class RestoreOptionsPage(RestoreStepPage):
         plan = await self.wizard.fetch(Plan, *everything, tell=self.wizard.tell)
         items = [item for item in plan.items if item.action != "skip"]
         if not items:
-            self.wizard.tell_user("No file would change: the workspace equals this sequence.")
+            self.wizard.tell_user("This restore would change no file: the workspace is the same as the sequence.")
             return
         rows = [
             TableRow(item.name, (TableCell(item.action.upper(), "muted"), item.name, format_size(item.size)))
@@ -260,9 +278,15 @@ class RestoreOptionsPage(RestoreStepPage):
             self.wizard.tell_user(f"Chosen: {taken}")
 
     async def _type_state_dir(self) -> None:
-        lines = ["A folder such as ~/.openclaw. Empty: the parent of the workspace."]
+        lines = [
+            "A folder such as ~/.openclaw. If you leave the field empty, the parent folder of the workspace is used."
+        ]
         typed = await self.app.push_screen_wait(
-            TextDialog("Which state directory?", lines, value=self.wanted.state_dir or "")
+            TextDialog(
+                "In which directory does the runtime keep its settings and databases?",
+                lines,
+                value=self.wanted.state_dir or "",
+            )
         )
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, state_dir=_folder(typed) if typed.strip() else None)
@@ -293,4 +317,4 @@ def _no_pattern(typed: str) -> str | None:
     try:
         return None if parse_patterns(typed) else "type a name"
     except ValueError:
-        return "a closing quote is missing"
+        return "a closing quotation mark is missing"

@@ -21,7 +21,7 @@ from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableRow
 
 NEWEST = "newest"
 """Key of the row for the newest state of a remote."""
-NOTHING = "No sequence of this agent is on this machine. Press f to choose a remote."
+NOTHING = "This machine has no captured state of this agent. Press f to restore from a remote."
 _LOCAL = "="
 """Key of this machine in the choice of sources."""
 
@@ -84,15 +84,24 @@ class RestorePointPage(RestoreStepPage):
     def _sentences(self) -> Iterator[str | tuple[str, str]]:
         agent = self.wizard.agent
         if agent is not None and agent.held is not None and self.wanted.remote is None:
-            yield "error", f"Held: {agent.held.get('reason', 'it looks like an accident')}."
+            yield (
+                "error",
+                (
+                    "The newest capture is held, because it may be an accident: "
+                    f"{agent.held.get('reason', 'it removed much')}."
+                ),
+            )
             if self._offered() is not None:
-                yield f"Sequence {self._offered()} is the last one before it."
+                yield f"Sequence {self._offered()} is the last one before the held capture."
         if self.wanted.remote is None:
             yield "Source: this machine. Choose the sequence to restore. Nothing is written before the last step."
         elif self._is_aside:
-            yield f"Source: {self.wanted.remote}, the replaced history. Press t to type another sequence."
+            yield (
+                f"Source: the history {self.wanted.remote}, which another history replaced. Press t to choose "
+                "another sequence than the newest."
+            )
         else:
-            yield f"Source: the remote {self.wanted.remote}. Press t to type another sequence than its newest."
+            yield f"Source: the remote {self.wanted.remote}. Press t to choose another sequence than the newest."
 
     def _offered(self) -> str | None:
         """Return the last sequence before a held one, None if nothing is held."""
@@ -103,13 +112,15 @@ class RestorePointPage(RestoreStepPage):
     def _elsewhere_row(self) -> TableRow:
         now, away = self.wizard.link.now(), self.away
         if self._is_aside:
-            return TableRow(NEWEST, ("", TableCell("newest", "strong"), "", "its newest sequence", "", "", ""))
+            return TableRow(
+                NEWEST, ("", TableCell("newest", "strong"), "", "the newest sequence of this history", "", "", "")
+            )
         if away is None or away.sequence is None:
             return TableRow(
-                NEWEST, ("", TableCell("none", "muted"), "", "it has no sequence of this agent", "", "", "")
+                NEWEST, ("", TableCell("none", "muted"), "", "the remote has no sequence of this agent", "", "", "")
             )
         when = format_short_age(away.written_at or away.time, now)
-        what = f"the newest there, {when}" + (f" by {away.machine}" if away.machine else "")
+        what = f"the newest on the remote, {when}" + (f" by {away.machine}" if away.machine else "")
         return TableRow(NEWEST, ("", TableCell(str(away.sequence), "strong"), "", what, "", "", ""))
 
     def entry(self, at: str | None) -> Entry | None:
@@ -128,18 +139,20 @@ class RestorePointPage(RestoreStepPage):
     def _detail(self, entry: Entry) -> Iterator[str | tuple[str, str]]:
         when = f"{format_local_day(entry.created_at)} {format_local_time(entry.created_at)}"
         label = f', named "{entry.label}"' if entry.label else ""
-        yield f"Sequence {entry.sequence} of {when}{label}: {describe_sequence_changes(entry)} changed."
+        yield f"Sequence {entry.sequence}, captured at {when}{label}: {describe_sequence_changes(entry)} changed."
         if entry.verified:
             places = ", ".join("on this machine" if each == "local" else f"in {each}" for each in entry.verified)
             yield "success", f"{self.wizard.glyphs.sign('done')} Verified {places}."
         if not entry.signed:
-            yield "error", f"{self.wizard.glyphs.sign('warning')} Not signed."
+            yield "error", f"{self.wizard.glyphs.sign('warning')} This sequence has no valid signature."
 
     # Choosing ---------------------------------------------------------------------------------------------------
 
     async def open_row(self, key: str) -> None:
         if key == NEWEST and not self._is_aside and (self.away is None or self.away.sequence is None):
-            self.wizard.tell_user(f"{self.wanted.remote} has no sequence of this agent yet", severity="warning")
+            self.wizard.tell_user(
+                f"the remote {self.wanted.remote} has no sequence of this agent yet", severity="warning"
+            )
             return
         self.wizard.wanted = replace(self.wanted, at=None if key == NEWEST else key)
         self.wizard.go_on()
@@ -147,8 +160,8 @@ class RestorePointPage(RestoreStepPage):
     async def type_time(self) -> None:
         """Ask for a time, which selects the last sequence before it."""
         lines = [
-            "A sequence number, or a local time such as 2026-11-20T18:00: the last sequence until then.",
-            "Empty: the newest.",
+            "Type a sequence number, or a local time such as 2026-11-20T18:00 for the last sequence before that time.",
+            "If you leave the field empty, the newest sequence is used.",
         ]
         typed = await self.app.push_screen_wait(
             TextDialog("Which sequence or time?", lines, value=self.wanted.at or "", yes="This one")
@@ -165,12 +178,13 @@ class RestorePointPage(RestoreStepPage):
         choices += [
             (
                 each.name,
-                f"{each.name}: the replaced history" + (f" on {format_local_day(each.since)}" if each.since else ""),
+                f"{each.name}: a history that was replaced"
+                + (f" on {format_local_day(each.since)}" if each.since else ""),
             )
             for each in self.timeline.set_aside
         ]
         chosen = await self.app.push_screen_wait(
-            ChoiceDialog("Restore from where?", choices, here=self.wanted.remote or _LOCAL)
+            ChoiceDialog("From which source should the agent be restored?", choices, here=self.wanted.remote or _LOCAL)
         )
         if chosen is not None:
             self.wizard.wanted = replace(self.wanted, remote=None if chosen == _LOCAL else chosen, at=None)

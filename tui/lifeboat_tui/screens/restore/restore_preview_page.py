@@ -28,7 +28,7 @@ COLUMNS = (
     TableColumn("SIZE", 9, rank=1, right=True),
     TableColumn("NOTE", 16, grow=2, rank=2),
 )
-LOOKING = "Preparing the preview... Nothing is written."
+LOOKING = "Preparing the preview... Nothing is written yet."
 
 
 class RestorePreviewPage(RestoreStepPage):
@@ -101,7 +101,7 @@ class RestorePreviewPage(RestoreStepPage):
         entry = wizard.point.entry(str(plan.sequence))
         verified = () if entry is None else entry.verified
         self.say("head", *describe_restore_plan(plan, self.wanted, verified))
-        self.table.empty = "Nothing would change."
+        self.table.empty = "This restore would change nothing."
         self.table.show(build_restore_rows(plan))
         signs = {"error": wizard.glyphs.sign("error"), "warning": wizard.glyphs.sign("warning")}
         notes = [
@@ -109,7 +109,7 @@ class RestorePreviewPage(RestoreStepPage):
             for kind, text in list_plan_notes(plan, self.wanted)
         ]
         self.say("notes-text", *notes)
-        self.query_one("#command", Static).update(make_plain(f"Same as: {format_command(self._without_yes())}"))
+        self.query_one("#command", Static).update(make_plain(f"Shell command: {format_command(self._without_yes())}"))
         self._say_button()
 
     def _without_yes(self) -> tuple[str, ...]:
@@ -120,10 +120,10 @@ class RestorePreviewPage(RestoreStepPage):
 
     def _show_nothing(self, error: LifeboatError) -> None:
         self.say("head", *((("error", line)) for line in describe_trouble(error)))
-        self.table.empty = "There is no preview."
+        self.table.empty = "The preview could not be made."
         self.table.show([])
         self.say("notes-text")
-        self.query_one("#command", Static).update(make_plain(f"Same as: {format_command(self._without_yes())}"))
+        self.query_one("#command", Static).update(make_plain(f"Shell command: {format_command(self._without_yes())}"))
         self._say_button()
 
     def _say_button(self) -> None:
@@ -137,15 +137,25 @@ class RestorePreviewPage(RestoreStepPage):
         plan = self.plan
         if act == "run":
             if plan is None:
-                return "there is no preview yet" if self.refused is None else "see the problem on this page"
+                return (
+                    "there is no preview yet"
+                    if self.refused is None
+                    else "this page shows a problem that you must solve first"
+                )
             if plan.unholdable:
-                return "the file system there does not support some of the names; press esc to choose another folder"
+                return (
+                    "the file system of the target folder does not support some file names; press esc to "
+                    "choose another folder"
+                )
             if not plan.is_signed and self.wanted.with_credentials:
-                return "credentials are restored only from signed sequences; press i to leave them out"
+                return (
+                    "this sequence has no valid signature, so its credentials cannot be restored; press i to "
+                    "leave them out"
+                )
             if not plan.changes and not self.wanted.adopt and not self.wanted.with_credentials:
-                return "there is nothing to change"
+                return "this restore would change nothing"
         if act == "open" and (not self.wanted.in_place or self.wanted.remote is not None):
-            return "differences are available only for a restore in place from this machine"
+            return "the differences can be shown only for a restore in place, from a sequence on this machine"
         return None
 
     async def open_row(self, key: str) -> None:

@@ -59,8 +59,8 @@ class RestoreRunPage(RestoreStepPage):
         self.query_one(ProgressDisplay).tell(CommandProgress(doing))
         self.say(
             "outcome",
-            "Press c to stop at the next safe point; then nothing is changed.",
-            "Once Lifeboat starts moving files into place, it finishes the restore.",
+            "Press c to stop before any file is changed.",
+            "After Lifeboat has begun to move files into place, the restore can no longer be stopped.",
         )
 
     def tell(self, progress: CommandProgress) -> None:
@@ -98,5 +98,5 @@ class RestoreRunPage(RestoreStepPage):
 
     def why_not(self, act: str) -> str | None:
         if act == "receipt" and (self.done is None or not self.done.receipt):
-            return "there is no receipt"
+            return "this restore has no receipt"
         return None

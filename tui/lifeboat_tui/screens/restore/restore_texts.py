@@ -21,9 +21,9 @@ _BASES = {
     "artifact": "",
     "merged": "with memories that changed after it was written",
     "structured": "generated from memories",
-    "database": "row by row",
+    "database": "Lifeboat writes single rows of this database",
 }
-ALL_OR_NOTHING = "A restore is atomic: the next command finishes or discards an interrupted one."
+ALL_OR_NOTHING = "If the restore was interrupted, the next lifeboat command completes it or discards it as a whole."
 """Sentence for a restore with unknown result."""
 
 
@@ -44,13 +44,15 @@ def build_restore_rows(plan: Plan) -> list[TableRow]:
     items = sorted(plan.items, key=lambda item: (known.get(item.action, len(known)), item.name))
     rows = [_item_row(item) for item in items]
     for each in plan.databases:
-        said = ", ".join(f"{count} to {what}" for what, count in each.rows.items() if count) or "nothing to change"
+        said = ", ".join(f"{count} to {what}" for what, count in each.rows.items() if count) or "no row changes"
         rows.append(
             TableRow(f"rows {each.path}", (TableCell("ROWS", "accent"), each.path, "", TableCell(said, "muted")))
         )
     if plan.files.same:
         same = count_text(plan.files.same, "file")
-        rows.append(TableRow("same", (TableCell("SAME", "muted"), same, "", TableCell("nothing is written", "muted"))))
+        rows.append(
+            TableRow("same", (TableCell("SAME", "muted"), same, "", TableCell("these files stay unchanged", "muted")))
+        )
     return rows
 
 
@@ -64,7 +66,7 @@ def _item_row(item: Item) -> TableRow:
 def describe_restore_plan(plan: Plan, wanted: RestoreChoices, verified: tuple[str, ...]) -> Iterator[str]:
     """Yield source, target and size of the restore."""
     proof = f", verified {', '.join(_place(each) for each in verified)}" if verified else ""
-    source = "" if wanted.remote is None else f" in {wanted.remote}"
+    source = "" if wanted.remote is None else f" on the remote {wanted.remote}"
     yield f"From   sequence {plan.sequence}{source}, {time_text(plan.time)}{proof}"
     where = "in place" if wanted.in_place else "the agent itself" if wanted.is_adopted else "a copy"
     yield f"To     {plan.to} ({where}), {plan.runtime}"
@@ -81,28 +83,42 @@ def _credentials_head(plan: Plan) -> str:
     if not plan.with_credentials:
         return "not included (press i to include them)"
     if not plan.credentials:
-        return "none to put back"
+        return "none stored"
     back = sum(each.outcome == "injected" for each in plan.credentials)
     left = len(plan.credentials) - back
-    return f"{back} put back{f', {left} left out' if left else ''} (press i to leave them out)"
+    return f"{back} will be restored{f', {left} will not' if left else ''} (press i to restore none)"
 
 
 def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, str]]:
     """Yield (kind of a style, sentence) for everything that the user should know before the restore."""
     if not plan.is_signed:
-        yield "error", "This sequence is not signed, so it may have been changed. R asks you to type a phrase first."
+        yield (
+            "error",
+            (
+                "This sequence has no valid signature, so a person or a program may have changed it. After "
+                "R, you must type a phrase to confirm."
+            ),
+        )
         yield from (("error", line) for line in list_hazards(plan))
         if wanted.with_credentials:
-            yield "error", "Credentials are restored only from signed sequences. Press i to leave them out."
-    yield from (("error", f"not possible there: {each.name}: {each.reason}") for each in plan.unholdable)
+            yield (
+                "error",
+                (
+                    "Credentials are restored only from a sequence with a valid signature. Press i to "
+                    "restore without credentials."
+                ),
+            )
+    yield from (
+        ("error", f"{each.name} cannot be written to the target folder: {each.reason}") for each in plan.unholdable
+    )
     yield from (("warning", warning) for warning in plan.warnings)
     if plan.running:
-        yield "warning", f"Stop {plan.running}, then press ^r to reload."
+        yield "warning", f"{plan.running} is running. Stop it, then press Ctrl-R to reload the preview."
     for missing in plan.capabilities_missing:
         needs = (
             f": {missing.host_requirements or missing.reason}" if missing.host_requirements or missing.reason else ""
         )
-        yield "warning", f"This machine lacks what {missing.name} needs{needs}"
+        yield "warning", f"{missing.name} will not work, because a requirement is missing on this machine{needs}"
     yield from (("", line) for line in map(_credential, plan.credentials))
     yield "", _safety(plan, wanted)
 
@@ -110,58 +126,72 @@ def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, s
 def list_hazards(plan: Plan | None) -> list[str]:
     """Return what tools of this machine would execute or follow from an unsigned state."""
     if plan is None:
-        return ["The preview lists what may be executed here. Nothing is written before you accept that as well."]
+        return [
+            "The preview lists the files that programs on this machine could execute. Nothing is written "
+            "before you accept that list too."
+        ]
     if not plan.executable:
-        return ["It contains nothing that a known tool would execute."]
-    return [f"may be executed: {line}" for line in plan.executable]
+        return ["The sequence contains no file that a known program would execute."]
+    return [f"could be executed on this machine: {line}" for line in plan.executable]
 
 
 def _credential(each: Credential) -> str:
-    where = f"restored into {each.where}" if each.outcome == "injected" else f"left out: {each.reason or 'unknown'}"
+    where = (
+        f"will be restored into {each.where}"
+        if each.outcome == "injected"
+        else f"will not be restored: {each.reason or 'unknown reason'}"
+    )
     todo = f"; {each.reissue}" if each.reissue else ""
     return f"{each.label} {where}{todo}"
 
 
 def _safety(plan: Plan, wanted: RestoreChoices) -> str:
     if not plan.changes:
-        return "The workspace equals this sequence: there is nothing to do."
+        return "The workspace is the same as this sequence, so there is nothing to restore."
     if wanted.in_place:
         return f"The current workspace is captured first. You can undo the restore for {KEPT}."
     if plan.files.overwritten or plan.files.removed:
         return f"Replaced files are kept for {KEPT}, so that you can undo the restore."
-    return "No existing file is replaced."
+    return "The restore replaces no existing file."
 
 
 def describe_restored(done: Done) -> Iterator[tuple[str, str]]:
     """Yield what was restored as (kind of a style, sentence)."""
     if done.kind == "undo":
-        yield "success", f"The last restore of {done.name} was undone in {done.to}."
+        yield "success", f"The last restore of {done.name} to {done.to} was undone."
     elif done.left_out:
         lost = count_text(len(done.left_out), "file")
-        yield "warning", f"Restored sequence {done.sequence} of {done.name} to {done.to}, without {lost}."
+        yield (
+            "warning",
+            (f"Restored sequence {done.sequence} of {done.name} to {done.to}, but {lost} could not be restored."),
+        )
     else:
         yield "success", f"Restored sequence {done.sequence} of {done.name} to {done.to}."
     yield "", f"Files: {format_file_counts(done.files)}."
     if done.kind != "undo":
-        yield "", f"Memories: {done.records.restored}."
+        yield "", f"Memories: {done.records.restored} restored."
         yield from _credentials_done(done)
     if done.safety is not None:
-        yield "", f"The state before the restore is sequence {done.safety}."
+        yield "", f"The state from before the restore was captured as sequence {done.safety}."
     yield from (("warning", warning) for warning in done.warnings)
-    yield from (("warning", f"This machine lacks what {each.name} needs.") for each in done.capabilities_missing)
+    yield from (
+        ("warning", f"{each.name} will not work, because a requirement is missing on this machine.")
+        for each in done.capabilities_missing
+    )
     if done.adopted:
-        yield "", f"This machine now writes {done.name}; the previous machine can no longer push."
+        yield "", f"This machine is now the writer of {done.name}; the previous writer can no longer push."
     if done.undo:
         yield (
             "",
-            f"To undo it within {KEPT}: press u, or run lifeboat undo {quote_argument(make_plain(done.name))}",
+            f"To undo this restore within {KEPT}: press u, or run lifeboat undo "
+            f"{quote_argument(make_plain(done.name))}",
         )
 
 
 def _credentials_done(done: Done) -> Iterator[tuple[str, str]]:
     counts = done.credentials
     if counts.injected or counts.skipped:
-        left = f", {counts.skipped} left out" if counts.skipped else ""
+        left = f", {counts.skipped} not restored" if counts.skipped else ""
         yield "", f"Credentials: {counts.injected} restored{left}."
     for each in done.credential_details:
         if each.reissue or each.outcome != "injected":
@@ -172,24 +202,24 @@ def _credentials_done(done: Done) -> Iterator[tuple[str, str]]:
 
 
 _HELPS = {
-    "target_changed": "The preview below shows the current state. Press R to restore.",
-    "busy": "Press R to try again when it has finished.",
-    "runtime_running": "Stop it, then press R to try again. Otherwise it would overwrite the restored files.",
-    "disk_full": "Free some space and press R, or press esc to choose another folder.",
-    "unreachable": "Press R to try again, or esc to choose another remote or this machine.",
-    "network": "Press R to try again, or esc to choose another remote or this machine.",
+    "target_changed": "The new preview below shows the current files. Press R to restore.",
+    "busy": "When the other command has finished, press R to try again.",
+    "runtime_running": "Stop the runtime, because it would overwrite the restored files. Then press R to try again.",
+    "disk_full": "Free some disk space and press R, or press esc to choose another folder.",
+    "unreachable": "Press R to try again, or esc to choose another source.",
+    "network": "Press R to try again, or esc to choose another source.",
     "target_refused": "Press esc to choose another folder.",
     "names_do_not_fit": "Press esc to choose another folder.",
-    "key_locked": "Press U to unlock it, or i to leave the credentials out.",
-    "needs_key": "Press 4 to open the keys, or i to leave the credentials out.",
-    "keyring_locked": "Unlock the keyring of your desktop, or press i to leave the credentials out.",
-    "unsigned": "Press A to accept it; you have to type a phrase.",
-    "signed_by_another": "Press A to accept it without credentials; you have to type a phrase.",
-    "signed_by_compromised": "Press A to accept it without credentials; you have to type a phrase.",
-    "device_revoked": "Press A to accept it without credentials; you have to type a phrase.",
-    "nothing_to_restore": "Press esc to choose something else.",
-    "unknown_sequence": "Press esc to choose another one.",
-    "moved_elsewhere": "Press R to take the agent over to this machine.",
+    "key_locked": "Press U to unlock your key, or i to restore without credentials.",
+    "needs_key": "Press 4 to open the screen of your key, or i to restore without credentials.",
+    "keyring_locked": "Unlock the keyring of your desktop, or press i to restore without credentials.",
+    "unsigned": "Press A to accept this sequence anyway; you have to type a phrase.",
+    "signed_by_another": "Press A to restore this sequence anyway, without credentials; you have to type a phrase.",
+    "signed_by_compromised": "Press A to restore this sequence anyway, without credentials; you have to type a phrase.",
+    "device_revoked": "Press A to restore this sequence anyway, without credentials; you have to type a phrase.",
+    "nothing_to_restore": "Press esc to change what is restored.",
+    "unknown_sequence": "Press esc to choose another sequence.",
+    "moved_elsewhere": "Press R to make this machine the writer of the agent.",
 }
 """Advice on this screen, by error code."""
 UNPROVEN = frozenset({"unsigned", "signed_by_another", "signed_by_compromised", "device_revoked"})
@@ -205,13 +235,14 @@ def describe_trouble(error: LifeboatError) -> Iterator[str]:
     if helps is not None:
         yield helps
     elif error.fix:
-        yield f"What helps: {error.fix}"
+        yield f"To fix this: {error.fix}"
 
 
 def build_takeover_dialog(error: LifeboatError, machine: str) -> ConfirmDialog:
     """Return the dialog that confirms that this machine takes an agent over, by typing the name of the other one."""
     lines = [
         f"{error.message}.",
-        "If the agent still runs there, stop it first. Otherwise both copies change independently.",
+        "If the agent still runs on the other machine, stop it there first. Otherwise both copies change "
+        "independently.",
     ]
-    return ConfirmDialog("Take over the agent?", lines, yes="Take it over", phrase=machine)
+    return ConfirmDialog("Make this machine the writer of the agent?", lines, yes="Become the writer", phrase=machine)

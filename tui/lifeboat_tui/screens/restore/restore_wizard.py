@@ -67,24 +67,30 @@ class RestoreWizard(LifeboatScreen):
         UserAction("run", "R", "restore", "Restore as shown in the preview", footer=True, writes=True),
         UserAction("go_on", "ctrl+n", "continue", "Continue with the next step", footer=True),
         UserAction(
-            "open", "enter", "choose", "Take the sequence, change the option, or show the differences of the file"
+            "open", "enter", "choose", "Choose the sequence, change the option, or show the differences in the file"
         ),
         UserAction("time", "t", "type a time", "Type a sequence number or a time"),
-        UserAction("source", "f", "other source", "Restore from a remote, or from a replaced history"),
+        UserAction("source", "f", "other source", "Restore from a remote, or from a history that was replaced"),
         UserAction("credentials", "i", "credentials", "Include credentials, or leave them out"),
         UserAction("unlock", "U", "unlock", "Unlock your key with its passphrase", writes=True),
-        UserAction("accept", "A", "accept unsigned", "Accept an unsigned sequence, after typing a phrase", writes=True),
-        UserAction("stop", "c", "stop", "Stop at the next safe point; nothing is changed then", footer=True),
+        UserAction(
+            "accept",
+            "A",
+            "accept unsigned",
+            "Accept a sequence without a valid signature; you have to type a phrase",
+            writes=True,
+        ),
+        UserAction("stop", "c", "stop", "Stop the restore before any file is changed", footer=True),
         UserAction("undo", "u", "undo", "Undo the last restore of the agent", writes=True),
-        UserAction("receipt", "e", "receipt", "Show what happened to each item"),
+        UserAction("receipt", "e", "receipt", "Show the receipt: what happened to each file, memory and credential"),
         FILTER,
     )
     HELP = """
-Four steps: choose a sequence, choose what to restore and where, check the preview of every file, restore. Only the last
-step writes. The current state is captured first, and u undoes the restore for seven days.
+A restore has four steps: choose a sequence, choose what to restore and where, check the preview of every file, restore.
+Only the last step writes. The current state is captured first, and for seven days u undoes the restore.
 
-A restore is atomic, even if the computer loses power. It needs no daemon. c stops it at the next safe point; then
-nothing was changed.
+A restore is written completely or not at all, even if the computer loses power. It works without the daemon. c stops
+the restore as long as no file is changed.
 """
     CSS = """
     RestoreWizard ContentSwitcher { height: 1fr; }
@@ -205,7 +211,7 @@ nothing was changed.
         if self.is_at_work:
             self.run.tell(progress)
         elif self.step == PREVIEW and self.preview.plan is None:
-            self.preview.say("head", f"{progress.text}... Nothing is written.")
+            self.preview.say("head", f"{progress.text}... Nothing is written yet.")
 
     # Actions ----------------------------------------------------------------------------------------------------
 
@@ -213,13 +219,13 @@ nothing was changed.
         if self.is_at_work:
             return None if act in _WHILE_AT_WORK else AT_WORK
         if act == "stop":
-            return "nothing is running"
+            return "no restore is running"
         if self.step not in _ONLY_IN.get(act, range(4)):
-            return f"only in the step {' or '.join(self._pages[step].STEP for step in _ONLY_IN[act])}"
+            return f"available only in the step {' or '.join(self._pages[step].STEP for step in _ONLY_IN[act])}"
         if act == "unlock" and not self._is_locked():
-            return "your key is not locked"
+            return "your key is already unlocked"
         if act == "accept" and not self._is_unproven():
-            return "the sequence is not unsigned"
+            return "the sequence has a valid signature, so there is nothing to accept"
         if act == "undo" and self.run.done is not None and not self.run.done.undo:
             return "the restore replaced nothing, so there is nothing to undo"
         return self.page.why_not(act) if self.is_mounted else None
@@ -301,7 +307,11 @@ nothing was changed.
 
     async def _unlock_key(self) -> bool:
         """Ask for the passphrase and unlock the key for a while. Returns False if the user cancels."""
-        question = TextDialog("Passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
+        question = TextDialog(
+            "Passphrase of your key",
+            ["The passphrase unlocks your key for 30 minutes, so that credentials can be restored."],
+            secret=True,
+        )
         typed = await self.answer(question)
         if not typed:
             return False
@@ -317,10 +327,10 @@ nothing was changed.
         """Show what could run, and ask to accept an unsigned state. Credentials are never written into such a state."""
         plan = self.preview.plan
         lines = [
-            "This sequence is not signed by a key that you trust, so it may have been changed.",
+            "This sequence has no signature by a key that you trust, so a person or a program may have changed it.",
             *list_hazards(plan),
         ]
-        question = ConfirmDialog("Accept it anyway?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
+        question = ConfirmDialog("Restore this sequence anyway?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
         if not await self.answer(question):
             return False
         seen = None if plan is None else plan.seen
@@ -343,10 +353,11 @@ nothing was changed.
     @attempted
     async def do_undo(self) -> None:
         lines = [
-            f"Removes what the last restore of {self.agent_label} wrote, and brings the previous files back.",
-            f"The current files are captured first and kept for {KEPT}.",
+            f"The files that the last restore of {self.agent_label} wrote will be removed, and the previous files "
+            "will return.",
+            f"The current files are captured before that and kept for {KEPT}.",
         ]
-        if await self.answer(ConfirmDialog("Undo the last restore?", lines, yes="Take it back")):
+        if await self.answer(ConfirmDialog("Undo the last restore?", lines, yes="Undo")):
             self.start("Undoing the last restore", ("undo", self.wanted.agent))
 
     def start(self, doing: str, command: tuple[str, ...]) -> None:
@@ -361,7 +372,7 @@ nothing was changed.
         self.carry_out(command)
 
     def do_stop(self) -> None:
-        self.tell_user("Stopping at the next safe point...")
+        self.tell_user("Stopping as soon as no change is half done...")
         self.workers.cancel_group(self, "run")
 
     @work(exclusive=True, group="run", exit_on_error=False)
@@ -425,8 +436,8 @@ nothing was changed.
             self.start(f"Restoring {self.agent_label}", build_restore_command(self.wanted, dry_run=False))
 
     async def _ask_to_force(self, error: LifeboatError) -> bool:
-        lines = [f"{error.message}.", f"Later changes are moved aside and kept for {KEPT}."]
-        question = ConfirmDialog("Undo it anyway?", lines, yes="Take it back", dangerous=True)
+        lines = [f"{error.message}.", f"Changes made after the restore are kept in another folder for {KEPT}."]
+        question = ConfirmDialog("Undo the restore anyway?", lines, yes="Undo", dangerous=True)
         return await self.answer(question) or False
 
     async def _ask_takeover(self, error: LifeboatError) -> bool:
@@ -458,9 +469,9 @@ nothing was changed.
         before, after = self._before, await self._read_restore_log()
         new = [] if before is None or after is None else [each for each in after if each not in before]
         if new:
-            lines = ["It finished before it could be stopped:", new[0].text, "Press u to undo it."]
+            lines = ["The restore finished before it could be stopped:", new[0].text, "Press u to undo the restore."]
         elif error is None or error.code == "cancelled":
-            lines = ["Stopped. Nothing was changed.", "Press esc to return to the preview."]
+            lines = ["The restore was stopped before it changed anything.", "Press esc to return to the preview."]
         else:
             lines = [
                 *describe_trouble(error),

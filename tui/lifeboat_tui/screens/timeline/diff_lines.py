@@ -80,24 +80,24 @@ def _file(file: File, kind: str) -> DiffChange:
 
 def _file_notes(file: File) -> Iterator[DiffLine]:
     if file.omitted:
-        yield DiffLine("Lines are left out here; press L in the full diff to show them.", NOTE)
+        yield DiffLine("The changed lines are not shown here. To see them, press L in the full diff.", NOTE)
     elif file.cut:
-        yield DiffLine("More lines changed; press L in the full diff to show all.", NOTE)
+        yield DiffLine("Only some changed lines are shown here. To see all, press L in the full diff.", NOTE)
     elif file.operation == "meta":
-        yield DiffLine("Only its date or permissions changed.", NOTE)
+        yield DiffLine("Only the date or the permissions of this file changed.", NOTE)
     elif file.diff is None:
-        yield DiffLine("Binary, or too long to compare line by line.", NOTE)
+        yield DiffLine("The file is binary or too long, so its lines cannot be compared.", NOTE)
 
 
 def _record(record: Record) -> DiffChange:
     old, new = (record.previous or "").splitlines(), (record.content or "").splitlines()
     if record.omitted:
-        lines: tuple[DiffLine, ...] = (DiffLine("Its text is left out here.", NOTE),)
+        lines: tuple[DiffLine, ...] = (DiffLine("The text of this memory is too long to show here.", NOTE),)
     elif len(old) + len(new) > _MOST_COMPARED:
         lines = (*(DiffLine(text, REMOVED) for text in old), *(DiffLine(text, ADDED) for text in new))
     else:
         lines = tuple(_diff_lines(list(difflib.unified_diff(old, new, lineterm="", n=3))[2:], places=False))
-        lines = lines or (DiffLine("The text is the same; details changed.", NOTE),)
+        lines = lines or (DiffLine("The text of this memory did not change, but its metadata did.", NOTE),)
     name = _first_words(new or old) or record.id
     return _change(f"{MEMORIES}:{record.id}", MEMORIES, record.operation, name, "", lines, record.omitted)
 

@@ -58,10 +58,11 @@ class DiffScreen(AgentScreen):
         FILTER,
     )
     HELP = """
-The changes on the left, their lines on the right: + is added, - is removed. The lines follow the cursor on the left;
-tab moves to them, and n and N jump between changes.
+The list on the left contains the changes; the lines of each change are on the right: + was added, - was removed. Tab
+moves the focus to the lines; n and N jump between changes.
 
-A is added, M is modified, D is deleted, T is only touched. Secrets that were cut from the stored files are not shown.
+A means added, M modified, D deleted, T only a new date or new permissions. Secrets that were removed from the stored
+files are not shown.
 """
     CSS = """
     DiffScreen #about { height: auto; max-height: 4; padding: 0 1; }
@@ -121,9 +122,12 @@ A is added, M is modified, D is deleted, T is only touched. Secrets that were cu
         if found.truncated:
             shown = len(changes)
             total = shown if found.total is None else found.total.files + found.total.records + found.total.documents
-            missing = f" {count_text(total - shown, 'change')} are left out." if total > shown else ""
+            missing = f" Not shown: {count_text(total - shown, 'change')}." if total > shown else ""
             command = " ".join(("lifeboat", *map(quote_argument, self.twin()), "--limit", "1GB"))
-            yield f"{self.glyphs.sign('warning')} Too much to show here.{missing} To see all of it: {command}"
+            yield (
+                f"{self.glyphs.sign('warning')} The changes are too long to show here.{missing} To see all "
+                f"changes: {command}"
+            )
 
     @property
     def view(self) -> DiffView:
@@ -151,13 +155,13 @@ A is added, M is modified, D is deleted, T is only touched. Secrets that were cu
         if act == "whole":
             return _why_not_whole(change)
         if act in ("restore", "restore_after") and change is None:
-            return "nothing changed here"
+            return "no change is selected"
         if act == "restore" and change is not None and change.path and change.letter == "A":
-            return "it did not exist before; press R to restore the new version"
+            return "this file did not exist before the change; press R to restore the new version"
         if act == "restore_after" and self.second == WORKSPACE:
-            return "the workspace already has this version"
+            return "the workspace already contains this version"
         if act == "restore_after" and change is not None and change.path and change.letter == "D":
-            return "it was removed; press r to restore the earlier version"
+            return "this change removed the file; press r to restore the earlier version"
         return None
 
     def do_next_change(self) -> None:
@@ -195,13 +199,13 @@ A is added, M is modified, D is deleted, T is only touched. Secrets that were cu
 def _why_not_whole(change: DiffChange | None) -> str | None:
     if change is None or not change.path:
         return "select a file on the left"
-    return None if change.is_cut else "all its lines are shown"
+    return None if change.is_cut else "all changed lines of this file are already shown"
 
 
 def _moment(moment: Moment) -> str:
     if moment.sequence is None or moment.time is None:
         return "the current workspace"
-    return f"{moment.sequence} ({format_local_day(moment.time)} {format_local_time(moment.time)})"
+    return f"sequence {moment.sequence} ({format_local_day(moment.time)} {format_local_time(moment.time)})"
 
 
 def _rows(changes: list[DiffChange]) -> Iterator[TableRow]:

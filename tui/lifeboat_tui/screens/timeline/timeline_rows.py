@@ -123,7 +123,7 @@ def format_chart_range(activity: Activity, shown: int) -> str:
     begin = times.parse_time(activity.start).astimezone()
     begin += timedelta(hours=left_out) if is_by_hour else timedelta(days=left_out)
     since = f"{begin:%a %H:%M}" if is_by_hour else f"{begin:%Y-%m-%d}"
-    return f"since {since}, at most {max(activity.counts[-shown:])}"
+    return f"since {since}, maximum {max(activity.counts[-shown:])}"
 
 
 # Details of the sequence under the cursor ---------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def format_chart_range(activity: Activity, shown: int) -> str:
 def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
     """Yield the lines about the sequence itself, which precede its changes."""
     made = times.parse_time(entry.created_at).astimezone()
-    by_hand = ", changed by hand" if entry.trigger == "user" else ""
+    by_hand = ", changed by the user" if entry.trigger == "user" else ""
     kind = describe_kind(entry.kind) or "captured"
     yield DiffLine(f"{entry.sequence}  {made:%a %Y-%m-%d %H:%M:%S}  {kind}{by_hand}", NOTE)
     groups = group_changes(entry.changes.get("records", {}), entry.changes.get("raw", {}))
@@ -142,10 +142,10 @@ def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
     if entry.label:
         yield DiffLine(f"name: {entry.label}", TEXT)
     if entry.pins:
-        yield DiffLine(f"never thinned: {', '.join(entry.pins)}", TEXT)
-    yield DiffLine(f"verified in {describe_verified(entry)}" if entry.verified else "not verified yet (press v)", MUTED)
+        yield DiffLine(f"pinned, so never removed: {', '.join(entry.pins)}", TEXT)
+    yield DiffLine(f"verified: {describe_verified(entry)}" if entry.verified else "not verified yet (press v)", MUTED)
     if entry.on:
-        yield DiffLine(f"newest sequence on {', '.join(entry.on)}", MUTED)
+        yield DiffLine(f"this is the newest sequence on {', '.join(entry.on)}", MUTED)
 
 
 def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, command: str) -> list[DiffLine]:
@@ -153,7 +153,7 @@ def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, comma
     people = [change for change in changes if change.kind != OTHERS]
     lines = [DiffLine("")]
     if not people:
-        lines.append(DiffLine("Only details changed." if changes else "Nothing changed.", MUTED))
+        lines.append(DiffLine("Only metadata changed." if changes else "Nothing changed.", MUTED))
     for change in people[:_MOST_NAMES] if len(people) > 1 else ():
         kind = "memory: " if change.kind == MEMORIES else ""
         lines.append(DiffLine(f"{change.letter} {kind}{change.name}  {change.counts}", TEXT))
@@ -164,5 +164,5 @@ def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, comma
     # Skip memories if files are shown: memories come from files, so their lines would appear twice.
     lines += build_change_lines([each for each in people if each.kind == FILES] or people)
     if truncated:
-        lines.append(DiffLine(f"Only the beginning is shown; press enter for all, or run {command}", NOTE))
+        lines.append(DiffLine(f"Only the first changes are shown. To see all, press enter or run {command}", NOTE))
     return lines

@@ -65,25 +65,35 @@ class TimelineScreen(AgentScreen):
     ACTS = (
         UserAction("open", "enter", "full diff", "Show what this sequence changed, line by line", footer=True),
         UserAction("restore", "r", "restore from here", "Restore the agent from this sequence", footer=True),
-        UserAction("mark", "m", "mark", "Mark two sequences to compare them", footer=True),
+        UserAction("mark", "m", "mark", "Mark this sequence; mark a second one to compare the two", footer=True),
         UserAction(
-            "label", "t", "name", "Name the sequence; thinning never removes named ones", footer=True, writes=True
+            "label",
+            "t",
+            "name",
+            "Name the sequence, so that it is never removed as an old sequence",
+            footer=True,
+            writes=True,
         ),
         UserAction("find", "F", "search history", "Search all sequences for words", footer=True),
-        UserAction("now", "d", "diff to now", "Show what changed since then, up to the current workspace"),
+        UserAction("now", "d", "diff to now", "Show what changed between this sequence and the current workspace"),
         UserAction("verify", "v", "verify", "Read this sequence back and compare every byte"),
         UserAction("sync", "s", "sync", "Capture the agent now and push it to every remote", writes=True),
         UserAction("stop", "x", "stop", "Stop the running command at its next safe point"),
-        UserAction("chart", "D", "hours, days", "Show the chart by hour or by day"),
-        UserAction("older", "H", "replaced history", "Restore from a history that another one replaced"),
+        UserAction("chart", "D", "hours, days", "Switch the chart between hours and days"),
+        UserAction(
+            "older",
+            "H",
+            "replaced history",
+            "Restore from an earlier history of this agent, which another history replaced",
+        ),
         FILTER,
     )
     HELP = """
-One line for each captured sequence, with its changes beside or below the list. A number means the same on every
-machine. The first line is the workspace, if it has changes that are not captured yet.
+Each line is one captured sequence. Its changes are beside the list or below it. A sequence has the same number on every
+machine. The first line is the workspace if it has changes that are not captured yet.
 
-A verified sequence was read back and compared byte for byte. Old sequences are thinned, named ones never. To compare
-two sequences, mark one with m, then the other; esc removes the mark.
+A verified sequence was read back and compared byte for byte. Lifeboat removes (thins) old sequences, but never a named
+sequence. To compare two sequences, press m on each of them; esc removes the mark.
 """
     CSS = """
     TimelineScreen #aside { display: none; height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
@@ -131,7 +141,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
         self._answer = await self.fetch(Answer, "timeline", self.agent_id, *self._chart_words())
         self._by_key = {str(entry.sequence): at for at, entry in enumerate(self._answer.entries)}
         self._seen.clear()
-        self.table.empty = f"No sequence of {make_plain(self.agent_name)} yet. Press s to capture it now."
+        self.table.empty = f"{make_plain(self.agent_name)} has not been captured yet. Press s to capture it now."
         self._show()
         self.look_at_workspace()
         if self._at is not None:
@@ -178,7 +188,10 @@ two sequences, mark one with m, then the other; esc removes the mark.
     def _aside_lines(self) -> Iterator[str]:
         for one in self._answer.set_aside:
             until = f" until {time_text(one.until)}" if one.until else ""
-            yield f"{self.glyphs.sign('warning')} A replaced history is kept here{until}. Press H to restore from it."
+            yield (
+                f"{self.glyphs.sign('warning')} An earlier history of this agent, which was replaced, is "
+                f"kept{until}. Press H to restore from it."
+            )
 
     def show_sequence(self, number: int) -> None:
         """Put the cursor on a sequence, or on the next older one if it was thinned."""
@@ -187,7 +200,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
         if found is not None:
             self.table.select(str(found.sequence))
             if found.sequence != number:
-                self.tell_user(f"Sequence {number} is no longer stored; this is the one before it.")
+                self.tell_user(f"Sequence {number} is no longer stored; the sequence before it is shown.")
 
     @work(exclusive=True, group="workspace", exit_on_error=False)
     async def look_at_workspace(self) -> None:
@@ -246,7 +259,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
     async def _preview_workspace(self) -> None:
         newest = self._answer.entries[0].sequence if self._answer.entries else ""
         command = f"lifeboat diff {quote_argument(self.agent_name)}"
-        head = [DiffLine("Not captured yet. Press s to capture it.", NOTE)]
+        head = [DiffLine("The current changes are not captured yet. Press s to capture them.", NOTE)]
         self._preview(
             f"{newest} {self.glyphs.sign('arrow')} now",
             [*head, *build_preview_lines(self._ahead_changes, truncated=False, command=command)],
@@ -255,7 +268,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
     async def _preview_sequence(self, key: str, entry: Entry) -> None:
         before, head = self._before(entry), list(describe_sequence(entry))
         if before is None:
-            self._preview(key, [*head, DiffLine(""), DiffLine("The oldest stored sequence.", MUTED)])
+            self._preview(key, [*head, DiffLine(""), DiffLine("This is the oldest stored sequence.", MUTED)])
             return
         title = f"{before.sequence} {self.glyphs.sign('arrow')} {key}"
         if key not in self._seen:
@@ -289,17 +302,17 @@ two sequences, mark one with m, then the other; esc removes the mark.
     def why_not(self, act: str) -> str | None:
         key, entry = self._chosen_key, self.chosen
         if act in _ABOUT_ONE and key is None:
-            return "there is no sequence yet; press s to capture"
+            return "the agent has no sequence yet; press s to capture it"
         if act in ("restore", "label", "verify") and entry is None:
-            return "this is the current workspace; select a sequence"
+            return "the current workspace is selected; select a sequence"
         if act == "open" and entry is not None and self._before(entry) is None:
             return "there is no earlier sequence to compare with; press d to compare with the workspace"
         if act in ("verify", "sync") and self._at_work is not None:
             return "a command is running; press x to stop it"
         if act == "stop" and self._at_work is None:
-            return "nothing is running"
+            return "no command is running"
         if act == "older" and not self._answer.set_aside:
-            return "this agent has no replaced history"
+            return "no earlier history of this agent was replaced"
         return None
 
     def do_open(self) -> None:
@@ -329,7 +342,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
             first, second = sorted(self._marks, key=lambda each: (each == WORKSPACE, int(each.replace(WORKSPACE, "0"))))
             self._compare(first, second)
         elif self._marks:
-            self.tell_user("Marked. Press m on another line to compare the two.")
+            self.tell_user("The sequence is marked. Press m on another sequence to compare the two.")
 
     def do_back(self) -> None:
         """Clear a filter if one is set; otherwise clear the marks; otherwise close the screen."""
@@ -376,7 +389,10 @@ two sequences, mark one with m, then the other; esc removes the mark.
         assert entry is not None
         question = TextDialog(
             f"Name for sequence {entry.sequence}",
-            ["Thinning never removes a named sequence on this machine. Empty removes the name."],
+            [
+                "Old sequences are removed after some time, but this machine keeps named ones. To remove the name, "
+                "leave the field empty."
+            ],
             value=entry.label or "",
             placeholder="before the move",
             problem=_name_problem,
@@ -387,7 +403,8 @@ two sequences, mark one with m, then the other; esc removes the mark.
         words = (name.strip(),) if name.strip() else ("--remove",)
         await self.ask("label", self.agent_id, str(entry.sequence), *words)
         self.tell_user(
-            f"Sequence {entry.sequence} " + (f"is called: {name.strip()}" if name.strip() else "has no name")
+            f"Sequence {entry.sequence} "
+            + (f"is now named: {name.strip()}" if name.strip() else "no longer has a name")
         )
         self.reload()
 
@@ -403,7 +420,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
 
     def do_stop(self) -> None:
         if self._at_work is not None:
-            self.tell_user("Stopping at the next safe point...")
+            self.tell_user("Stopping as soon as no change is half done...")
             self._at_work.cancel()
 
     def _start(self, doing: str, *words: str) -> None:
