@@ -132,8 +132,11 @@ def _disable(home: Home) -> None:
 
 
 PROBLEMS: dict[str, tuple[Callable[[Home], Any], str]] = {
-    "no plugin": (lambda home: (home.folder / "lifeboat.json").unlink(), "no hook reports"),
-    "another text": (lambda home: (home.folder / "__init__.py").write_text("pass\n"), "another release, or changed"),
+    "no plugin": (lambda home: (home.folder / "lifeboat.json").unlink(), "no Lifeboat hook is installed"),
+    "another text": (
+        lambda home: (home.folder / "__init__.py").write_text("pass\n"),
+        "another release of Lifeboat, or was changed",
+    ),
     "no program": (lambda home: home.program.unlink(), "which no longer exists"),
     "not listed": (lambda home: home.config.write_text(MODEL), "not enabled in config.yaml"),
     "disabled": (_disable, "not enabled in config.yaml"),
@@ -153,7 +156,7 @@ def test_a_plugin_of_this_name_that_is_not_lifeboats_is_refused(tmp_path: Path) 
     home = Home(tmp_path)
     home.folder.mkdir(parents=True)
     (home.folder / "__init__.py").write_text("mine\n")
-    with pytest.raises(HookUnavailable, match="was not written by Lifeboat"):
+    with pytest.raises(HookUnavailable, match="Lifeboat did not write it"):
         home.install()
     assert hook_planning.HermesHook().remove(home.installation, home.order).empty
 
@@ -161,19 +164,19 @@ def test_a_plugin_of_this_name_that_is_not_lifeboats_is_refused(tmp_path: Path) 
 def test_a_plugin_that_the_user_disabled_is_not_enabled(tmp_path: Path) -> None:
     home = Home(tmp_path)
     _disable(home)
-    with pytest.raises(HookUnavailable, match="disables the plugin"):
+    with pytest.raises(HookUnavailable, match="the plugin lifeboat is disabled in"):
         home.install()
 
 
 def test_a_configuration_that_is_not_yaml_is_refused_by_name(tmp_path: Path) -> None:
     home = Home(tmp_path, "a: [\n")
-    with pytest.raises(HookUnavailable, match=r"config\.yaml: it is not YAML"):
+    with pytest.raises(HookUnavailable, match=r"config\.yaml: the file is not valid YAML"):
         home.install()
 
 
 def test_the_plugin_is_not_captured() -> None:
     reason = ADAPTER.exclusion("raw/hermes/plugins/lifeboat", is_folder=True)
-    assert reason == "Lifeboat's hook, installed on each machine: lifeboat agents hook"
+    assert reason == "Lifeboat's hook, which each machine installs itself: lifeboat agents hook"
     assert ADAPTER.exclusion("raw/hermes/plugins/boat", is_folder=True) is None
 
 

@@ -49,7 +49,7 @@ def test_a_problem_is_named_for_each_way_in_which_a_hook_reports_nothing(tmp_pat
     order = HookOrder(AGENT, (str(_program(tmp_path)),))
     told = notified_agent_of(order)
     assert find_order_problem(told, order) == ""
-    assert find_order_problem(None, order) == "no hook reports the end of a session"
+    assert find_order_problem(None, order) == "no Lifeboat hook is installed, so the end of a session is not reported"
     assert "another agent" in find_order_problem(told, HookOrder("another", order.program))
     assert "another home" in find_order_problem(told, HookOrder(AGENT, order.program, tmp_path))
     gone = HookOrder(AGENT, (str(tmp_path / "gone"),))

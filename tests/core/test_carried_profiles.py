@@ -68,18 +68,21 @@ def test_an_unsigned_state_brings_no_profile(isolated_home: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (('home = "~/.pebble"', 'home = "/"'), "must be a path below ~"),
-        (('home = "~/.pebble"', 'home = "~"'), "must be a path below ~"),
-        (('home = "~/.pebble"', 'home = "~/../mira"'), "must be a path below ~"),
-        (('workspace = "data"', 'listed_in = "/etc/x.json"\nlisted_at = "x"'), "must be a path below ~"),
-        (('workspace = "data"', 'workspace = "../data"'), "must be a path below the workspace"),
-        (('home_files = ["pebble.yaml"]', 'home_files = ["../.ssh/*"]'), "must be a path below the workspace"),
-        (('folders = [".pebble"]', 'certain = ["/etc/*"]'), "must be a path below the workspace"),
+        (('home = "~/.pebble"', 'home = "/"'), "must be a path below the home directory"),
+        (('home = "~/.pebble"', 'home = "~"'), "must be a path below the home directory"),
+        (('home = "~/.pebble"', 'home = "~/../mira"'), "must be a path below the home directory"),
+        (
+            ('workspace = "data"', 'listed_in = "/etc/x.json"\nlisted_at = "x"'),
+            "must be a path below the home directory",
+        ),
+        (('workspace = "data"', 'workspace = "../data"'), "is not a relative path below the workspace"),
+        (('home_files = ["pebble.yaml"]', 'home_files = ["../.ssh/*"]'), "is not a relative path below the workspace"),
+        (('folders = [".pebble"]', 'certain = ["/etc/*"]'), "is not a relative path below the workspace"),
         (
             ('[marks]\nfolders = [".pebble"]', '[marks.json]\n"../../x.json" = ["x"]'),
-            "must be a path below the workspace",
+            "is not a relative path below the workspace",
         ),
-        (('name = "pebble"', 'name = "other"'), "its name is 'other'"),
+        (('name = "pebble"', 'name = "other"'), "has the wrong name 'other'"),
         (('name = "pebble"', 'nome = "pebble"'), "unknown field `nome`"),
     ],
 )

@@ -101,7 +101,7 @@ def test_codex_runs_a_hook_that_the_user_trusts_and_doctor_says_so(isolated_home
     hooked = Hooked(run("agents", "add", workspace)["id"], workspace / "hooks.json")
     hooked.file.write_text(json.dumps({"hooks": {"SessionEnd": [MINE]}}, indent=2))
     assert "/hooks" in run("agents", "hook", hooked.agent)["after"]
-    assert "you did not trust the hook for SessionEnd yet" in hooked.finding()["result"]
+    assert "the hook for SessionEnd is not trusted yet" in hooked.finding()["result"]
     config = workspace / "config.toml"
     places = {"session_end:1:0": "SessionEnd", "pre_compact:0:0": "PreCompact"}
     tables = [f'[hooks.state."{hooked.file}:{place}"]\ntrusted_hash = "sha256:0"\n' for place in places]

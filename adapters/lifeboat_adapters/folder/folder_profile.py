@@ -257,11 +257,13 @@ def parse_carried_profile(name: str, text: str) -> FolderProfile:
     source = f"the profile that was captured with the agent of {name!r}"
     profile = parse_profile(text, source)
     if profile.name != name:
-        raise ProfileInvalid(f"{source}: its name is {profile.name!r}")
+        raise ProfileInvalid(f"{source} has the wrong name {profile.name!r}")
     for key, place in (("home", profile.agent.home), ("listed_in", profile.agent.listed_in)):
         parts = PurePosixPath(place).parts
         if place and (len(parts) < 2 or parts[0] != "~" or ".." in parts):
-            raise ProfileInvalid(f"{source}: agent.{key} = {place!r} must be a path below ~")
+            raise ProfileInvalid(
+                f"in {source}, agent.{key} = {place!r} must be a path below the home directory, which begins with ~/"
+            )
     return profile
 
 

@@ -45,18 +45,20 @@ class SettingsHook(HookSupport):
 
     def install(self, installation: Installation, order: HookOrder) -> HookPlan:
         if os.name == "nt":
-            raise HookUnavailable(f"{self._title} runs no POSIX shell line on Windows")
+            raise HookUnavailable(
+                f"{self._title} cannot run the hook on Windows, because the hook is a POSIX shell command"
+            )
         path, before = self._read(installation)
         values = _parse(path, before)
         switch = next((name for name in self._hook.off if values.get(name) is True), None)
         if switch is not None:
-            raise HookUnavailable(f"{path} switches all hooks off ({switch})", fix=f"edit {path}")
+            raise HookUnavailable(f"all hooks are turned off in {path} ({switch})", fix=f"edit {path}")
         wanted = _handler(order)
         missing = [event for event in self._hook.events if _own_handlers(values, event) != [wanted]]
         data = _without_own(before or b"{}\n", values, missing)
         data = _with_entries(data, _parse(path, data), {event: {_HOOKS: [wanted]} for event in missing})
         edit = {path: HookEdit(before, data, f"{', '.join(missing)}: {order.shell_line}")} if missing else {}
-        trust = f"{self._title} asks whether you trust the hook: start it and choose /hooks"
+        trust = f"To trust the hook, start {self._title} and choose /hooks"
         waits = bool(self._hook.trusted_in) and bool(self._untrusted(installation, _parse(path, data)))
         return HookPlan(edit=edit, after=trust if waits else "", waits=waits)
 
@@ -75,11 +77,14 @@ class SettingsHook(HookSupport):
         values = _parse(path, data)
         found = [_own_handlers(values, event) for event in self._hook.events]
         if not any(found):
-            return "no hook reports the end of a session"
+            return "no Lifeboat hook is installed, so the end of a session is not reported"
         if any(handlers != [_handler(order)] for handlers in found):
-            return "the hook was written by another release, reports to another home of Lifeboat, or lacks an event"
+            return (
+                "the hook is outdated: another release of Lifeboat wrote it, it reports to another LIFEBOAT_HOME, or "
+                "an event is missing"
+            )
         if any(values.get(name) is True for name in self._hook.off):
-            return f"{path} switches all hooks off"
+            return f"all hooks are turned off in {path}"
         if not os.access(order.program[0], os.X_OK):
             return f"the hook starts {order.program[0]}, which no longer exists"
         return self._untrusted(installation, values) if self._hook.trusted_in else ""
@@ -101,7 +106,7 @@ class SettingsHook(HookSupport):
         except (OSError, ValueError):
             settings = {}
         if get_nested(settings, "features", _HOOKS) is False:
-            return f"{path} switches all hooks off (features.hooks)"
+            return f"all hooks are turned off in {path} (features.hooks)"
         states = get_nested(settings, _HOOKS, "state") or {}
         for event in self._hook.events:
             for key, digest in _trust_of(installation.workspace / self._hook.file, values, event):
@@ -109,7 +114,7 @@ class SettingsHook(HookSupport):
                 if state.get("enabled") is False:
                     return f"the hook for {event} is disabled in {path}"
                 if state.get("trusted_hash") != digest:
-                    return f"you did not trust the hook for {event} yet: start {self._title} and choose /hooks"
+                    return f"the hook for {event} is not trusted yet: start {self._title} and choose /hooks"
         return ""
 
 
@@ -193,9 +198,9 @@ def _parse(path: Path, data: bytes | None) -> JsonObject:
     try:
         values = json.loads(data) if data and data.strip() else {}
     except (ValueError, RecursionError):
-        raise HookUnavailable(f"{path} is not JSON") from None
+        raise HookUnavailable(f"{path} is not valid JSON") from None
     if not isinstance(values, dict):
-        raise HookUnavailable(f"{path} is no JSON object")
+        raise HookUnavailable(f"{path} does not contain a JSON object")
     return values
 
 

@@ -27,9 +27,9 @@ from lifeboat_alf.common.json_types import JsonObject
 
 FIX = "hermes sessions repair"
 ROW = "row"
-NO_TABLE = "state.db has no such table"
-NO_SESSION = "its session is not in the archive"
-TITLE_TAKEN = "without its title, which another session here has"
+NO_TABLE = "state.db has no table for this row"
+NO_SESSION = "the session of this message is not in the archive"
+TITLE_TAKEN = "restored without the title, because another session on this machine has the same title"
 
 NEW = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);
@@ -182,12 +182,12 @@ def _take_message(
 def _fitted(line: JsonObject | None, known: dict[str, SqliteColumn]) -> JsonObject:
     """Return a row as the table holds it. Raises ValueError."""
     if line is None:
-        raise RowDoesNotFit("its line cannot be read")
+        raise RowDoesNotFit("the captured line of this row cannot be read")
     row = fit_row({name: decode_column_value(value) for name, value in line.items()}, known)
     required = [each.name for each in known.values() if each.required and each.default is None]
     lacking = sorted(name for name in {*required, "id"} if row.get(name) is None)
     if lacking:
-        raise RowDoesNotFit(f"it has no {', '.join(lacking)}")
+        raise RowDoesNotFit(f"the captured row has no value for: {', '.join(lacking)}")
     return row
 
 

@@ -267,7 +267,9 @@ def _check_signature(path: Path, bundle: AimemBundle, options: Options) -> list[
         if given:
             refused = SourceRefused("--signature needs --trusted-key, a file with the public keys that you trust")
             raise refused.with_again("--trusted-key", "FILE")
-        reason = "the bundle is signed, but no --trusted-key was given" if beside.exists() else "the bundle is not signed"
+        reason = (
+            "the bundle is signed, but no --trusted-key was given" if beside.exists() else "the bundle is not signed"
+        )
         return [FormatNotice(bundle_signatures.SKIPPED, f"the signature was not checked: {reason}")]
     file = Path(given) if given else beside
     if not file.exists():

@@ -100,7 +100,7 @@ class Cleaner:
         if secrets and not (self.redacts or self.allows_secrets):
             kinds = ", ".join(sorted({each.pattern for each in secrets}))
             message = f"{where or 'a text'} contains text that looks like a secret ({kinds})"
-            raise SecretsFound(f"{message}; if it is none: --allow-secrets").with_again("--redact")
+            raise SecretsFound(f"{message}. If the text is not secret, use --allow-secrets").with_again("--redact")
         if not found and len(text) <= _SHORT:
             self._remember(text)
         self.counts.update(each.kind for each in found)

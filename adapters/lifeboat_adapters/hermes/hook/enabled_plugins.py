@@ -27,7 +27,7 @@ def add_enabled_plugin(text: str, name: str) -> tuple[str, str]:
         start = "" if not text or text.endswith("\n") else "\n"
         made, place = f"{start}{PLUGINS}:\n  {ENABLED}:\n  - {name}\n", len(text)
     elif not isinstance(plugins, yaml.MappingNode) or plugins.flow_style or not plugins.value:
-        raise NotEditable(f"{PLUGINS} is not a block of lines")
+        raise NotEditable(f"{PLUGINS} is not a YAML block with one entry per line")
     else:
         made, place = _within(text, plugins, name)
     result = text[:place] + made + text[place:]
@@ -63,7 +63,7 @@ def remove_enabled_plugin(text: str, name: str, added: str) -> tuple[str, str]:
     items = enabled.value if isinstance(enabled, yaml.SequenceNode) else []
     item = next((each for each in items if each.value == name), None)
     if item is None or not isinstance(enabled, yaml.SequenceNode) or enabled.flow_style:
-        raise NotEditable(f"{PLUGINS}.{ENABLED} is not a list with one name in a line")
+        raise NotEditable(f"{PLUGINS}.{ENABLED} is not a YAML list with one name per line")
     first, last = text.rfind("\n", 0, item.start_mark.index) + 1, text.find("\n", item.end_mark.index) + 1
     result = text[:first] + text[last or len(text) :]
     _check(result, {**before, PLUGINS: {**_plugins_of(before), ENABLED: left or None}}, name)
@@ -76,18 +76,18 @@ def _check(result: str, wanted: dict[str, Any], name: str) -> None:
     as_sets = [{**each, PLUGINS: {**_plugins_of(each), ENABLED: None}} for each in (found, wanted)]
     names = [sorted(map(str, _plugins_of(each).get(ENABLED) or ())) for each in (found, wanted)]
     if as_sets[0] != as_sets[1] or names[0] != names[1]:
-        raise NotEditable(f"the entry for {name} would change other values")
+        raise NotEditable(f"a new entry for {name} would change other values in the file")
 
 
 def _parse(text: str) -> dict[str, Any]:
     try:
         values = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise NotEditable("it is not YAML") from None
+        raise NotEditable("the file is not valid YAML") from None
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise NotEditable("it is not a mapping")
+        raise NotEditable("the file is not a YAML mapping")
     return values
 
 

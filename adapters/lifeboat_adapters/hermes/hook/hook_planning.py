@@ -31,7 +31,7 @@ CONFIG = "config.yaml"
 _NOTE = "lifeboat.json"
 _CODE = {"plugin.yaml": "plugin.yaml", "__init__.py": "plugin_code.py"}
 _CACHE = "__pycache__"
-_RESTART = "A running gateway loads it after a restart: hermes gateway restart"
+_RESTART = "A running Hermes gateway loads the hook after a restart: hermes gateway restart"
 
 
 class _PluginNote(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class HermesHook(HookSupport):
         known = _read_note(home)
         if known is None and os.path.lexists(folder):
             raise HookUnavailable(
-                f"{folder} exists and was not written by Lifeboat", fix=f"mv {folder} {home / 'plugins'}/of-mine"
+                f"{folder} already exists, and Lifeboat did not write it", fix=f"mv {folder} {home / 'plugins'}/of-mine"
             )
         before = _read_config(home)
         text = (before or b"").decode("utf-8", "surrogateescape")
@@ -66,7 +66,7 @@ class HermesHook(HookSupport):
         added = "" if known is None else known.added
         with _explained(config):
             if NAME in enabled_plugins.list_plugins(text, enabled_plugins.DISABLED):
-                raise HookUnavailable(f"{config} disables the plugin {NAME}", fix=f"hermes plugins enable {NAME}")
+                raise HookUnavailable(f"the plugin {NAME} is disabled in {config}", fix=f"hermes plugins enable {NAME}")
             if NAME not in enabled_plugins.list_plugins(text, enabled_plugins.ENABLED):
                 after, added = enabled_plugins.add_enabled_plugin(text, NAME)
                 edit[config] = HookEdit(before, after.encode("utf-8", "surrogateescape"), added)
@@ -109,7 +109,7 @@ class HermesHook(HookSupport):
         if problem:
             return problem
         if _changed(home, _code()):
-            return "the hook was written by another release, or changed"
+            return "the hook was written by another release of Lifeboat, or was changed afterwards"
         text = (_read_config(home) or b"").decode("utf-8", "surrogateescape")
         with _explained(home / CONFIG):
             disabled = NAME in enabled_plugins.list_plugins(text, enabled_plugins.DISABLED)

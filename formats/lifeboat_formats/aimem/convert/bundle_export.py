@@ -99,7 +99,9 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
     producer = options.producer or around.identity.producer or default_producer(agent_id)
     tenant_id = options.tenant_id or agent_id
     if not urn.is_namespace(producer):
-        raise InterchangeError("the producer must have 1 to 63 characters from a-z, 0-9 and -").with_again("--producer", "example-com")
+        raise InterchangeError("the producer must have 1 to 63 characters from a-z, 0-9 and -").with_again(
+            "--producer", "example-com"
+        )
     if not is_tenant(tenant_id):
         raise InterchangeError("the tenant must be a UUID or a URI").with_again("--tenant", "did:web:example.com")
     if options.scope not in SCOPES:
