@@ -79,7 +79,7 @@ def test_a_wrong_profile_is_refused_with_its_file_and_the_place(case: str) -> No
 
 
 def test_a_huge_profile_is_refused() -> None:
-    with pytest.raises(ProfileInvalid, match="larger than 256 KB"):
+    with pytest.raises(ProfileInvalid, match="is larger than the limit of 256 KB"):
         folder_profile.parse_profile("#" * (folder_profile.LARGEST + 1), "pebble.toml")
 
 
@@ -264,7 +264,7 @@ def test_a_workspace_may_lie_less_deep_than_its_profile_says(tmp_path: Path) -> 
 def test_a_file_that_is_too_large_is_named_with_a_limit_above_zero(tmp_path: Path) -> None:
     path = tmp_path / "pebble.toml"
     path.write_bytes(b"#" * (folder_profile.LARGEST + 1))
-    with pytest.raises(ProfileInvalid, match="larger than 256 KB"):
+    with pytest.raises(ProfileInvalid, match="is larger than the limit of 256 KB"):
         shipped_profiles.read_profile(path)
 
 
@@ -363,7 +363,7 @@ def test_a_trial_names_what_does_not_work(tmp_path: Path) -> None:
     write_files(tmp_path, {"pebble.json": "{}", "c.json": "{", "memory/a.md": "x"})
     trial = profile_trial.try_profile(adapter, tmp_path, tmp_path)
     assert "the rule for memories matches no file: 'memroy/*.md'" in trial.problems
-    assert any(each.startswith("raw/pebble/c.json: its credentials cannot be found") for each in trial.problems)
+    assert any(each.startswith("the credentials in raw/pebble/c.json cannot be found") for each in trial.problems)
 
 
 def test_a_trial_writes_nothing(tmp_path: Path) -> None:

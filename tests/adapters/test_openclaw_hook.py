@@ -203,7 +203,9 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
     place.carry_out(place.install())
     folder = place.state / "hooks" / "lifeboat"
     assert "another agent" in hook_planning.find_hook_problem(place.installation, replace(place.order, agent=OTHER))
-    assert "another home" in hook_planning.find_hook_problem(place.installation, replace(place.order, home=tmp_path))
+    assert "another LIFEBOAT_HOME" in hook_planning.find_hook_problem(
+        place.installation, replace(place.order, home=tmp_path)
+    )
     place.configure({})
     assert "not enabled" in hook_planning.find_hook_problem(place.installation, place.order)
     (folder / "handler.js").write_text("// mine\n")

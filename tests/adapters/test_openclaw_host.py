@@ -85,7 +85,7 @@ def test_what_the_installation_has_is_not_listed_again(tmp_path: Path) -> None:
     steps = ADAPTER.placement.next_steps(installed, with_rows(jobs=jobs))
     assert [step.title for step in steps] == [
         "Rebuild OpenClaw's search index",
-        "Schedule New",
+        "Schedule the job New",
         "Restore the standing intent: Ask",
     ]
 
@@ -116,7 +116,7 @@ def test_a_job_that_was_scheduled_again_is_not_listed_again(tmp_path: Path) -> N
     steps = ADAPTER.placement.next_steps(
         ADAPTER.locate(made.workspace, {}, tmp_path), with_rows(jobs=workspaces.JOBS[:1])
     )
-    assert "Schedule Tide table" not in [step.title for step in steps]
+    assert "Schedule the job Tide table" not in [step.title for step in steps]
 
 
 def test_scheduling_waits_for_the_gateway_and_says_so(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_scheduling_waits_for_the_gateway_and_says_so(tmp_path: Path) -> None:
         for step in ADAPTER.placement.next_steps(installed, with_rows())
         if "openclaw gateway run" in step.waits
     }
-    assert waiting == {"Schedule Tide table", "Schedule Source check"}
+    assert waiting == {"Schedule the job Tide table", "Schedule the job Source check"}
 
 
 def test_a_database_that_cannot_be_read_makes_no_command_disappear(tmp_path: Path) -> None:
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     made.state_database.write_bytes(b"damaged" * 1000)
     steps = ADAPTER.placement.next_steps(ADAPTER.locate(made.workspace, {}, tmp_path), with_rows())
-    assert "Schedule Tide table" in [step.title for step in steps]
+    assert "Schedule the job Tide table" in [step.title for step in steps]
 
 
 @pytest.mark.parametrize(

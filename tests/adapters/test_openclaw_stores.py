@@ -102,7 +102,7 @@ def test_a_store_that_is_no_json_is_an_error_that_quotes_nothing(made: workspace
     with pytest.raises(RuntimeDatabaseError) as caught:
         rows(made)
     assert caught.value.message in (
-        "auth_profile_store is not JSON",
+        "auth_profile_store is not valid JSON",
         "an entry of profiles.jsonl cannot be written as JSON",
     )
 

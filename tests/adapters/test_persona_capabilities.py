@@ -38,7 +38,7 @@ def test_a_requirement_names_programs(requirement: str, programs: list[str]) -> 
 
 def test_what_is_missing_is_reported_with_its_reason() -> None:
     assert capabilities.find_missing_capabilities(needing("Docker Engine"), nothing) == [
-        {"name": "thing", "host_requirements": "Docker Engine", "code": "absent", "reason": "not found: docker"}
+        {"name": "thing", "host_requirements": "Docker Engine", "code": "absent", "reason": "missing programs: docker"}
     ]
     assert capabilities.find_missing_capabilities(needing("Docker Engine"), everything) == []
 

@@ -16,7 +16,7 @@ AGENT = "01990000-0000-7000-8000-000000000001"
 
 
 def _run(line: str, folder: Path) -> str:
-    """Run a line as a runtime does whose own environment names another home. Returns what the program wrote down."""
+    """Run a line as a runtime does whose own environment names another LIFEBOAT_HOME. Returns what the program wrote down."""
     environment = {"PATH": os.environ["PATH"], "LIFEBOAT_HOME": "/srv/another"}
     ran = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, timeout=patience())
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
@@ -51,7 +51,7 @@ def test_a_problem_is_named_for_each_way_in_which_a_hook_reports_nothing(tmp_pat
     assert find_order_problem(told, order) == ""
     assert find_order_problem(None, order) == "no Lifeboat hook is installed, so the end of a session is not reported"
     assert "another agent" in find_order_problem(told, HookOrder("another", order.program))
-    assert "another home" in find_order_problem(told, HookOrder(AGENT, order.program, tmp_path))
+    assert "another LIFEBOAT_HOME" in find_order_problem(told, HookOrder(AGENT, order.program, tmp_path))
     gone = HookOrder(AGENT, (str(tmp_path / "gone"),))
     assert (
         find_order_problem(notified_agent_of(gone), gone) == f"the hook starts {tmp_path}/gone, which no longer exists"

@@ -267,13 +267,13 @@ def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
     monkeypatch.setattr(postgres_memories, "CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        with pytest.raises(RuntimeDatabaseError, match="does not answer within 2 seconds"):
+        with pytest.raises(RuntimeDatabaseError, match="did not answer within 2 seconds"):
             server_memories.open_server_memories(installed(tmp_path, f"postgresql://ada@127.0.0.1:{port}/ada"))
 
 
 def test_a_missing_table_and_one_without_memories_are_no_deletion(tmp_path: Path, database: PostgresServer) -> None:
     agent = installed(tmp_path, database.address())
-    with pytest.raises(RuntimeDatabaseError, match=r"public\.memories in PostgreSQL does not exist"):
+    with pytest.raises(RuntimeDatabaseError, match=r"the PostgreSQL table public\.memories does not exist"):
         server_memories.open_server_memories(agent)
     execute(database, "CREATE TABLE memories (id TEXT, key TEXT)")
     with pytest.raises(RuntimeDatabaseError, match="lacks content, category, created_at, updated_at"):

@@ -172,7 +172,7 @@ def test_jobs_that_an_upgrade_left_behind_are_carried_without_being_asked_for(tm
 
 def test_jobs_that_an_upgrade_left_behind_are_offered(tmp_path: Path) -> None:
     (offer,) = ADAPTER.databases.offers(located(stranded(tmp_path / ".zeroclaw")))
-    assert offer.what.startswith("1 scheduled job in ")
+    assert offer.what.startswith("an upgrade of ZeroClaw left 1 scheduled job in the old file ")
     assert offer.command == "lifeboat restore AGENT --with-cron"
 
 
@@ -224,7 +224,7 @@ def test_memories_of_an_own_agent_that_has_a_workspace_are_offered(tmp_path: Pat
     made.workspace("default").mkdir(parents=True)
     assert keys(made, "ada") == {"own"}
     assert [offer.what.partition(",")[0] for offer in ADAPTER.databases.offers(located(made, "ada"))] == [
-        "1 memory of default"
+        "1 memory of the agent default"
     ]
 
 

@@ -255,7 +255,9 @@ def test_a_row_that_does_not_fit_hinders_no_other(current: Install, columns: Any
 def test_a_row_without_a_key_is_rejected_with_why(current: Install) -> None:
     record = broken(key=None)
     write = restores.planned(restores.located(current), state_of(record))
-    assert [(fate.outcome, fate.reason) for fate in write.fates] == [("rejected", "it has no key")]
+    assert [(fate.outcome, fate.reason) for fate in write.fates] == [
+        ("rejected", "the captured row has no value for: key")
+    ]
 
 
 # Vectors ------------------------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ def test_a_token_opens_and_the_wrong_one_does_not(tmp_path: Path) -> None:
         assert "The ferry leaves at nine." in by_text(records)
         with pytest.raises(InstanceFailed, match="ERR_PRINCIPAL_MISMATCH"):
             read(found.address, **{"token-file": str(token), "agent-id": OTHER})
-        with pytest.raises(InstanceFailed, match="refuses the token") as caught:
+        with pytest.raises(InstanceFailed, match="refused the token") as caught:
             read(found.address)
         token.chmod(0o644)
         with pytest.raises(InstanceFailed, match="other users of this machine can read") as open_to_all:
@@ -490,7 +490,7 @@ def test_the_cleaning_step_fails_closed(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(detectors, "find_emails", broken)
     with running(tmp_path / "store.json") as found:
-        with pytest.raises(Exception, match="was not written") as caught:
+        with pytest.raises(Exception, match="was not exported") as caught:
             FORMAT.send(memories("Private words."), found.address, {}, around())
         assert not found.store().calls and "Private" not in str(caught.value)
 
@@ -528,7 +528,7 @@ def test_losses_are_told_without_asking_anybody(tmp_path: Path) -> None:
         ("memory", ItemOutcome.TRANSFORMED),
         ("identity", ItemOutcome.OMITTED),
     ]
-    assert told[0].reason == "an episode, without its type, tags, confidence"
+    assert told[0].reason == "sent as an episode, without type, tags, confidence"
 
 
 def test_a_lost_answer_to_a_new_work_item_makes_no_second_one(tmp_path: Path) -> None:

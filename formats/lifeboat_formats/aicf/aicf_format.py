@@ -48,9 +48,7 @@ class AicfFormat(Format):
     title = "AICF"
     suffixes: tuple[str, ...] = (".aicf", ".aicf.gz")
     options: tuple[FormatOption, ...] = (
-        FormatOption(
-            APPLY, "mark a memory as superseded (replaced) if a link in the file names its replacement", reads=True
-        ),
+        FormatOption(APPLY, "mark memories as superseded if a link names their replacement", reads=True),
         FormatOption(
             DIALECT, "AICF version to write", OptionKind.CHOICE, file_export.DIALECTS, file_export.SAME, writes=True
         ),

@@ -66,7 +66,7 @@ class AionforgeFormat(Format):
             TOKEN, "a file with a bearer token, readable only by you", OptionKind.FILE, reads=True, writes=True
         ),
         FormatOption(
-            SESSIONS, "a file with session ids, one per line (only for Aionforge 0.3.0)", OptionKind.FILE, reads=True
+            SESSIONS, "a file with session ids, one per line (for Aionforge 0.3.0)", OptionKind.FILE, reads=True
         ),
         FormatOption(NO_AUDIT, "do not export audit events", reads=True),
         *cleaning.OPTIONS,

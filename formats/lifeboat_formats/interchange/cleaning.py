@@ -24,7 +24,7 @@ from lifeboat_formats.interchange.text_edits import replace_spans
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
-    FormatOption(REDACT, "replace mail addresses, personal numbers and secrets with [redacted:...]", writes=True),
+    FormatOption(REDACT, "replace mail addresses, numbers, secrets with [redacted:...]", writes=True),
     FormatOption(DETECT, "a file with further words to replace, one per line", OptionKind.FILE, writes=True),
     FormatOption(ALLOW_SECRETS, "export text that looks like a secret without changes", writes=True),
 )
