@@ -16,7 +16,7 @@ AGENT = "01990000-0000-7000-8000-000000000001"
 
 
 def _run(line: str, folder: Path) -> str:
-    """Run a line as a runtime does whose own environment names another LIFEBOAT_HOME. Returns what the program wrote down."""
+    """Run a line as a runtime does whose own environment names another home. Returns what the program wrote down."""
     environment = {"PATH": os.environ["PATH"], "LIFEBOAT_HOME": "/srv/another"}
     ran = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, timeout=patience())
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

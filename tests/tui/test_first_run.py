@@ -174,7 +174,7 @@ async def test_where_there_is_no_key_going_on_makes_it_and_shows_no_word() -> No
     link = machine((("keys", "status"), key(key_id=None, state="needs_key", store="keyring")))
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 2)
-        assert "There is no key yet" in text_of(pilot)
+        assert "You have no key yet" in text_of(pilot)
         await press(pilot, "ctrl+n")
         assert asked(link, *REVEAL) == [""] and WORDS[0] not in text_of(pilot)
 
@@ -262,7 +262,7 @@ async def test_words_that_were_proven_are_not_shown_again() -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await press(pilot, "w")
-        assert "were proven on 2026-11-22" in text_of(pilot) and asked(link, *REVEAL) == []
+        assert "You proved on 2026-11-22" in text_of(pilot) and asked(link, *REVEAL) == []
         await press(pilot, "ctrl+n")
         assert "A remote (on another machine" in text_of(pilot)
 
@@ -465,10 +465,10 @@ async def test_without_the_daemon_everything_works_and_the_footer_says_that_it_i
 async def test_plain_letters_are_enough() -> None:
     async with _run(ascii=True) as pilot:
         await go_to(pilot, "protect", 4)
-        assert "4 Remote @" in text_of(pilot) and "[ ] Optional: not always reachable" in text_of(pilot)
+        assert "4 Remote @" in text_of(pilot) and "[ ] This remote is not always reachable" in text_of(pilot)
         pilot.app.screen.query_one("#away").toggle()  # type: ignore[attr-defined]
         await settled(pilot)
-        assert "[x] Optional: not always reachable" in text_of(pilot)
+        assert "[x] This remote is not always reachable" in text_of(pilot)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ async def read_kit(pilot: Pilot[None]) -> None:
 async def test_bring_my_agent_back_is_the_first_thing_named() -> None:
     async with dashboard(machine(), screen="setup") as pilot:
         said = text_of(pilot)
-        assert said.index("Bring my agent back") < said.index("Protect the agents")
+        assert said.index("Restore my agent") < said.index("Protect the agents")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -104,7 +104,7 @@ async def test_what_was_left_out_is_named_and_can_be_tried_again() -> None:
     async with dashboard(link, screen="setup") as pilot:
         await read_kit(pilot)
         await press(pilot, "ctrl+n")
-        assert "stick is left out" in text_of(pilot) and "Try again" in text_of(pilot)
+        assert "stick failed: " in text_of(pilot) and "Try again" in text_of(pilot)
         link.answers(RUN_IT, DONE)
         await press(pilot, "ctrl+n")
         assert "left out" not in text_of(pilot) and len(asked(link, *RUN_IT)) == 2

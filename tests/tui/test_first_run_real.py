@@ -154,7 +154,7 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
         await pilot.press("enter")
         await _take_over(pilot)
         await settled(pilot)
-        assert "Juniper is restored" in text_of(pilot)
+        assert "of Juniper was restored to" in text_of(pilot)
 
 
 async def _take_over(pilot: Pilot[None]) -> None:

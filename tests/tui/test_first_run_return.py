@@ -259,7 +259,7 @@ async def test_the_preview_writes_nothing_and_esc_goes_back_from_it() -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "return", 5)
         said = text_of(pilot)
-        assert "Sequence 7" in said and "Files: 23 new." in said and "1 put back" in said
+        assert "Sequence 7" in said and "Files: 23 new." in said and "1 will be restored" in said
         assert REST not in _said_to(link)
         await press(pilot, "escape")
         assert "Runtime" in text_of(pilot) and "Files: 23 new." not in text_of(pilot)
@@ -275,7 +275,7 @@ async def test_the_agent_is_brought_back_and_its_next_steps_are_told() -> None:
         await go_to(pilot, "return", 5)
         await press(pilot, "enter")
         said = text_of(pilot)
-        assert REST in _said_to(link) and "Juniper is restored" in said and "openclaw gateway start" in said
+        assert REST in _said_to(link) and "of Juniper was restored to" in said and "openclaw gateway start" in said
         await press(pilot, "ctrl+n")
         assert "The service is so." in text_of(pilot)
 
@@ -290,11 +290,11 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
         await _press_until(pilot, "enter", "laptop-2 wrote Juniper")
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
-        assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is restored" not in text_of(pilot)
+        assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "was restored" not in text_of(pilot)
         await _press_until(pilot, "enter", "Make this machine the writer of the agent?")
         await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
         await settled(pilot)
-        assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "Juniper is restored" in text_of(pilot)
+        assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "of Juniper was restored to" in text_of(pilot)
 
 
 async def press_in_dialog(pilot: Pilot[None], *keys: str) -> None:
@@ -324,7 +324,7 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
         assert "the step is running; press esc to stop it" in _told(
             pilot
         ) and "The command was stopped. No change was left unfinished." in _told(pilot)
-        assert "is restored" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
+        assert "was restored" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
         assert _said_to(link).count(REST) == 1
 
 

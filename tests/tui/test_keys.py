@@ -91,7 +91,7 @@ async def test_words_that_were_never_proven_are_a_warning_with_the_keys_that_hel
 async def test_without_a_key_every_act_says_so() -> None:
     link = keyed(key_id=None, machines=[], agents=[], former=[])
     async with dashboard(link, screen="keys") as pilot:
-        assert "There is no key yet" in text_of(pilot)
+        assert "You have no key yet" in text_of(pilot)
         for key in "tULwpKo":
             await press(pilot, key)
             assert notes(pilot)[-1].endswith("you have no key yet")
@@ -308,7 +308,7 @@ async def test_a_key_that_others_may_have_is_replaced_and_what_is_to_be_issued_a
         await press(pilot, "o", "down", "enter")
         await type_in(pilot, "#answer", "/media/stick/words")
         await press(pilot, "enter")
-        assert "still open old copies" in text_of(pilot) and not asked(link, "keys", "rotate")
+        assert "still decrypt old copies" in text_of(pilot) and not asked(link, "keys", "rotate")
         await confirm(pilot, "replace the key")
         words = ("keys", "rotate", "--compromised", "--words-to", "/media/stick/words", "--no-prove", "--yes")
         assert asked(link, "keys", "rotate") == [(words, "")]
@@ -327,7 +327,7 @@ async def test_a_lost_machine_is_chosen_by_the_cursor_and_its_name_typed() -> No
         await press(pilot, "enter")
         await confirm(pilot, "laptop")
         assert asked(link, "keys", "rotate")[0][0][:4] == ("keys", "rotate", "--lost", OTHER)
-        assert "The token of the machine laptop for home was revoked" in text_of(pilot)
+        assert "The token of the machine laptop for the remote home was revoked" in text_of(pilot)
 
 
 async def test_a_key_of_another_machine_is_taken_by_its_words_and_both_secrets_go_to_standard_input() -> None:

@@ -75,7 +75,7 @@ OPTIONS = (
     FormatOption("pure", "write no Lifeboat extension; fields unknown to AIMEM are lost", writes=True),
     FormatOption("tenant", "the tenant of the memories: a UUID or a URI", OptionKind.TEXT, writes=True),
     FormatOption("stream", "write lines of JSON (a stream) instead of one document", writes=True),
-    FormatOption("sign", "sign the bundle with your key; write the signature to TARGET.sig", writes=True),
+    FormatOption("sign", "sign with your key; write the signature to TARGET.sig", writes=True),
     FormatOption(SALVAGE, "read only the valid records of a damaged bundle", reads=True),
     FormatOption("signature", "the signature file, if it is not SOURCE.sig", OptionKind.FILE, reads=True),
     FormatOption(
