@@ -120,7 +120,7 @@ async def test_what_did_not_fit_is_said_with_the_command_that_shows_all() -> Non
     link = _link(truncated=True, total={"files": 900, "records": 3, "documents": 1})
     async with _shown(link) as (pilot, _):
         said = " ".join(text_of(pilot).split())
-        assert "895 changes are left out" in said and "lifeboat diff ada 1 5 --limit 1GB" in said
+        assert "Not shown: 895 changes" in said and "lifeboat diff ada 1 5 --limit 1GB" in said
 
 
 async def test_a_question_that_fails_is_said() -> None:

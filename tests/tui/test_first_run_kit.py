@@ -107,7 +107,7 @@ async def test_what_was_left_out_is_named_and_can_be_tried_again() -> None:
         assert "stick failed: " in text_of(pilot) and "Try again" in text_of(pilot)
         link.answers(RUN_IT, DONE)
         await press(pilot, "ctrl+n")
-        assert "left out" not in text_of(pilot) and len(asked(link, *RUN_IT)) == 2
+        assert "stick failed: " not in text_of(pilot) and len(asked(link, *RUN_IT)) == 2
 
 
 @driven

@@ -49,7 +49,7 @@ async def test_memories_stand_with_the_whole_of_the_one_under_the_cursor(size: t
 async def test_where_a_memory_comes_from_stands_beside_it() -> None:
     async with _open(size=(200, 50)) as pilot:
         said = text_of(pilot)
-    for part in ("MEMORY.md of openclaw 2026.2, agent written", "session-7", "version 2", "harbour", "75%", "3 times"):
+    for part in ("MEMORY.md in openclaw 2026.2, agent written", "session-7", "version 2", "harbour", "75%", "3 times"):
         assert part in said
     assert "from sequence 41 until now" in said and "about 2026-11-19 00:00" in said
 
