@@ -206,7 +206,7 @@ async def test_what_was_not_there_cannot_be_brought_back(monkeypatch: pytest.Mon
         assert "did not exist before the change" in notes(pilot)[-1]
         screen.table.select("files:raw/openclaw/old.md")
         await press(pilot, "R")
-        assert "it was removed" in notes(pilot)[-1] and calls == []
+        assert "this change removed the file" in notes(pilot)[-1] and calls == []
 
 
 async def test_the_workspace_is_no_state_to_restore(monkeypatch: pytest.MonkeyPatch) -> None:
