@@ -264,7 +264,7 @@ async def test_nothing_to_do_is_said_and_not_done() -> None:
     link.answers(DRY, PLAN | {"files": {"same": 20}, "items": []})
     async with wizard(link, at="12") as pilot:
         await press(pilot, "R")
-        assert "there is nothing to do" in text_of(pilot) and commands(link, *RUN_IT) == []
+        assert "there is nothing to restore" in text_of(pilot) and commands(link, *RUN_IT) == []
 
 
 async def test_a_capture_meanwhile_makes_a_fresh_preview() -> None:
