@@ -49,7 +49,7 @@ class LifeboatError(Exception):
 
     def with_again(self, *options: str) -> Self:
         """Return the error with a fix that is the failed command with more options."""
-        changed = self.with_message(self.message, fix=f"the same command with {' '.join(options)}")
+        changed = self.with_message(self.message, fix=f"run the same command with {' '.join(options)}")
         changed.again = options
         return changed
 
@@ -105,7 +105,7 @@ class AlfError(LifeboatError):
     """A fault of data in the Agent Life Format."""
 
     code = "alf"
-    title = "The data is not valid Agent Life Format"
+    title = "The data is not in valid Agent Life Format"
 
 
 class ArchiveError(AlfError):
@@ -117,23 +117,25 @@ class ArchiveError(AlfError):
     fix = "lifeboat alf validate FILE"
 
     NOT_AN_ARCHIVE = ErrorCode(
-        "not_an_archive", "The file is not a readable archive", meaning="not a ZIP, truncated, damaged"
+        "not_an_archive", "The file is not a readable archive", meaning="the file is no ZIP file, incomplete or damaged"
     )
     TOO_LARGE = ErrorCode(
         "too_large",
-        "The archive is larger than its limits allow",
-        meaning="too many entries, or a compression ratio, size or line over the limit",
+        "The archive is larger than the limits allow",
+        meaning="too many entries, or a size, line length or compression ratio over the limit",
     )
     MISSING_ENTRY = ErrorCode(
-        "missing_entry", "The archive lacks an entry", meaning="an entry of the manifest is missing"
+        "missing_entry", "The archive lacks an entry", meaning="an entry that the manifest lists is missing"
     )
     CHECKSUM = ErrorCode(
-        "checksum", "The archive differs from its manifest", meaning="bytes differ from what the manifest lists"
+        "checksum",
+        "The archive differs from its manifest",
+        meaning="the content of an entry does not match the digest in the manifest",
     )
     UNSUPPORTED_VERSION = ErrorCode(
         "unsupported_version",
         "The archive was written for another major version of the format",
-        meaning="a newer major version of the format",
+        meaning="the archive has a newer major version of the format than this program can read",
     )
 
     def __init__(
@@ -153,17 +155,17 @@ class UnsafeEntry(ArchiveError):
 
 class BadJson(ArchiveError):
     code = "bad_json"
-    title = "The archive contains text that is not strict JSON"
+    title = "The archive contains text that is not valid JSON"
 
 
 class BadDocument(ArchiveError):
     code = "bad_document"
-    title = "A document of the archive has the wrong shape"
+    title = "A document in the archive has invalid content"
 
 
 class ApplyError(AlfError):
     code = "apply"
-    title = "The delta does not fit"
+    title = "The delta cannot be applied to this archive"
 
     WRONG_AGENT = ErrorCode("wrong_agent")
     BASE_MISMATCH = ErrorCode("base_mismatch")
@@ -175,7 +177,7 @@ class UnknownOperation(ApplyError):
 
 class PurgeError(AlfError):
     code = "purge"
-    title = "The purge cannot be done"
+    title = "The purge is not possible"
 
 
 class RedactionInvalid(PurgeError):
@@ -191,6 +193,6 @@ class SignatureError(AlfError):
     """A state that differs from what its signature covers, or that another key signed."""
 
     code = "signature"
-    title = "The state differs from what was signed"
+    title = "The content differs from the content that was signed"
     fix = "lifeboat verify AGENT"
     exit_status = 3

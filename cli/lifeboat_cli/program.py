@@ -23,8 +23,8 @@ from lifeboat_keys.hardening import disable_core_dumps
 
 SECTIONS = {
     "Start": {
-        "setup": ListedCommand("lifeboat_cli.setup.setup_command:setup", "Protect your agents, or bring one back."),
-        "demo": ListedCommand("lifeboat_cli.commands.demo_command:demo", "Try everything on an invented agent."),
+        "setup": ListedCommand("lifeboat_cli.setup.setup_command:setup", "Protect your agents, or restore one."),
+        "demo": ListedCommand("lifeboat_cli.commands.demo_command:demo", "Try every step on an invented agent."),
         "tui": ListedCommand("lifeboat_cli.commands.tui_command:tui", "Open the dashboard."),
         "help": ListedCommand("lifeboat_cli.commands.help_command:show_help", "Show the help of a command."),
     },
@@ -35,7 +35,7 @@ SECTIONS = {
         "status": ListedCommand("lifeboat_cli.status.status_command:status", "Show whether every agent is safe."),
         "sync": ListedCommand("lifeboat_cli.commands.sync_command:sync", "Capture changes and push them to remotes."),
         "verify": ListedCommand(
-            "lifeboat_cli.restore.restore_commands:verify", "Restore into a temporary folder and compare every byte."
+            "lifeboat_cli.restore.restore_commands:verify", "Restore into a temporary directory and compare every byte."
         ),
     },
     "History": {
@@ -47,30 +47,34 @@ SECTIONS = {
         "records": ListedCommand(
             "lifeboat_cli.history.record_commands:records", "List, show, forget, restore or pin memories."
         ),
-        "label": ListedCommand("lifeboat_cli.history.history_commands:label", "Name a sequence and keep it."),
+        "label": ListedCommand(
+            "lifeboat_cli.history.history_commands:label", "Give a sequence a name, so that it is never deleted."
+        ),
         "log": ListedCommand("lifeboat_cli.history.log_command:log", "Show what was done with the agents, and when."),
     },
     "Restore and purge": {
         "restore": ListedCommand(
             "lifeboat_cli.restore.restore_commands:restore", "Restore an agent, whole or in part, as of any sequence."
         ),
-        "undo": ListedCommand("lifeboat_cli.restore.restore_commands:undo", "Take back the last restore."),
+        "undo": ListedCommand("lifeboat_cli.restore.restore_commands:undo", "Undo the last restore."),
         "purge": ListedCommand(
             "lifeboat_cli.purge.purge_commands:purge", "Destroy a text or memory in every copy, with a receipt."
         ),
         "receipts": ListedCommand(
-            "lifeboat_cli.purge.receipt_commands:purge_receipts", "Show and check purge receipts."
+            "lifeboat_cli.purge.receipt_commands:purge_receipts", "Show and check receipts of purges."
         ),
     },
     "Keys and remotes": {
-        "keys": ListedCommand("lifeboat_cli.keys.key_commands:keys", "Manage the key and its 24 recovery words."),
+        "keys": ListedCommand("lifeboat_cli.keys.key_commands:keys", "Manage your key and its 24 recovery words."),
         "remote": ListedCommand(
-            "lifeboat_cli.remote.remote_commands:remote", "Manage copies on other machines or disks."
+            "lifeboat_cli.remote.remote_commands:remote", "Manage copies of agents on other machines or disks."
         ),
-        "endpoint": ListedCommand("lifeboat_cli.endpoint:endpoint", "Run a server that keeps remotes."),
+        "endpoint": ListedCommand("lifeboat_cli.endpoint:endpoint", "Run a server that stores copies of agents."),
     },
     "Service": {
-        "daemon": ListedCommand("lifeboat_cli.commands.daemon_commands:daemon", "Start, stop or inspect the daemon."),
+        "daemon": ListedCommand(
+            "lifeboat_cli.commands.daemon_commands:daemon", "Control the daemon, which captures changes."
+        ),
         "service": ListedCommand("lifeboat_cli.commands.service_commands:service", "Start the daemon at every login."),
         "config": ListedCommand("lifeboat_cli.commands.config_commands:config", "Show or change settings."),
         "doctor": ListedCommand("lifeboat_cli.commands.doctor_command:doctor", "Find problems and how to fix them."),
@@ -78,7 +82,7 @@ SECTIONS = {
     "Formats and shells": {
         "alf": ListedCommand("lifeboat_cli.archives.alf_commands:alf", "Export, import, check or convert archives."),
         "profiles": ListedCommand(
-            "lifeboat_cli.profiles.profile_commands:profiles", "List and test the files that describe a runtime."
+            "lifeboat_cli.profiles.profile_commands:profiles", "List and test the files that describe unknown runtimes."
         ),
         "completion": ListedCommand(
             "lifeboat_cli.commands.completion_command:completion", "Print a completion script for bash, zsh or fish."
@@ -114,13 +118,20 @@ class ProgramGroup(SectionedGroup):
     callback=lambda context, _, wanted: _show_version(context) if wanted else None,
     help="Print the versions of the program, Python, platform and libraries.",
 )
-@click.option("--json", "as_json", is_flag=True, is_eager=True, help="Print one JSON document; also after a command.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    is_eager=True,
+    help="Print one JSON document instead of text. Also accepted after the name of a command.",
+)
 @pager_option
 @click.pass_context
 def program(context: click.Context, as_json: bool) -> None:
-    """Keeps AI agents alive: every change captured, every captured state restorable, byte for byte.
+    """Back up AI agents: capture every change, and restore every captured state byte for byte.
 
-    Without a command: the dashboard on a terminal, otherwise `status`. AGENT is the name, id or workspace of an agent.
+    Without a command, Lifeboat opens the dashboard on a terminal, and otherwise runs `status`. AGENT is the name,
+    id or workspace of an agent.
     """
     if context.invoked_subcommand is None:
         shown = program.get_command(context, "tui")
@@ -176,7 +187,9 @@ def _flushed(status: int) -> int:
     except OSError as error:
         _silence()
         if status == 0:
-            CommandOutput(as_json=False).error(DiskFull(f"the result could not be written: {error.strerror}"))
+            CommandOutput(as_json=False).error(
+                DiskFull(f"the result of the command could not be printed: {error.strerror}")
+            )
         return status or DiskFull.exit_status
     return status
 
@@ -227,7 +240,7 @@ def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
         if not output.as_json:
             click.echo(block_text(message), err=True)
             return
-        message = "A command of this group is missing."
+        message = "Give the name of a command in this group."
     usage = LifeboatError(message, fix=_help_command(error))
     usage.code, usage.title = "usage", "Invalid command line"
     output.error(usage)

@@ -239,7 +239,7 @@ def test_an_unknown_operation_on_a_file_is_an_error(pair):
 def test_an_update_of_a_record_that_is_not_there_is_refused(pair):
     a, _, data = pair
     line = json_codec.encode_json({"operation": "update", **sample_states.make_record()}) + b"\n"
-    with pytest.raises(ApplyError, match="does not have"):
+    with pytest.raises(ApplyError, match="which is not in the base"):
         applied(a, forged(data, lambda manifest: None, **{archive_layout.DELTA_RECORDS: line}))
 
 

@@ -128,7 +128,10 @@ def test_another_number_of_records_than_declared_is_refused(declared, lines):
 def test_an_id_that_stands_twice_is_refused():
     with pytest.raises(BadDocument, match="twice"):
         read_whole(archive(manifest(2), [LINE, LINE]))
-    with SnapshotReader(archive(manifest(2), [LINE, LINE])) as found, pytest.raises(BadDocument, match="twice"):
+    with (
+        SnapshotReader(archive(manifest(2), [LINE, LINE])) as found,
+        pytest.raises(BadDocument, match="two records have the id"),
+    ):
         found.record("any")
 
 

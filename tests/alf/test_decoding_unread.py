@@ -59,7 +59,7 @@ def test_random_bytes_that_begin_like_zlib_are_not_named_as_damaged(sign: bytes,
 
 
 TEXT = b"".join(b"line %d of the text about boats\n" % number for number in range(5000))
-CUT_OFF = "a damaged or incomplete compressed part"
+CUT_OFF = "damaged or incomplete compressed data"
 
 
 @pytest.mark.parametrize("length", [90, 300, 6000])
@@ -93,7 +93,7 @@ def test_an_encrypted_member_of_an_archive_is_named() -> None:
         made.writestr("a.txt", "text " * 100)
     data = bytearray(out.getvalue())
     data[6] |= 1
-    assert unread_in(bytes(data)) == "an encrypted part"
+    assert unread_in(bytes(data)) == "encrypted data"
 
 
 def test_a_damaged_archive_is_named_and_read_up_to_the_damage() -> None:
@@ -101,26 +101,26 @@ def test_a_damaged_archive_is_named_and_read_up_to_the_damage() -> None:
     work = DecodingBudget.for_size(len(data))
     (reading, *_) = decode_layers(data[:6000], work)
     assert reading.data.startswith(b"line 0 of the text")
-    assert work.unread == {"a damaged or incomplete compressed part"}
+    assert work.unread == {"damaged or incomplete compressed data"}
 
 
 def test_what_is_compressed_three_times_is_named() -> None:
     data = b"text " * 100
     for _ in range(3):
         data = gzip.compress(data)
-    assert unread_in(data) == "encoded or compressed more than twice"
+    assert unread_in(data) == "data that is encoded or compressed more than twice"
 
 
 def test_a_bomb_is_stopped_and_named() -> None:
     work = DecodingBudget(bytes_left=1 << 20)
     assert sum(len(reading.data) for reading in decode_layers(gzip.compress(bytes(64 << 20)), work)) <= 1 << 20
-    assert work.unread == {"a damaged or incomplete compressed part", "more than the limit of what is decoded"}
+    assert work.unread == {"damaged or incomplete compressed data", "more data than the limit for decoding"}
 
 
 def test_many_streams_are_too_many() -> None:
     work = DecodingBudget(streams_left=3)
     list(decode_layers(gzip.compress(b"text" * 9) * 5, work))
-    assert work.unread == {"more than the limit of what is decoded"}
+    assert work.unread == {"more data than the limit for decoding"}
 
 
 def test_the_work_grows_with_the_input_alone() -> None:

@@ -290,7 +290,7 @@ def test_a_passage_leaves_the_record_and_the_file_with_the_rest(state, file, tmp
 
 
 def test_nothing_found_writes_nothing(state, file, tmp_path):
-    with pytest.raises(PurgeError, match="has no match"):
+    with pytest.raises(PurgeError, match="nothing in the file matches"):
         run_purge(file, [], tmp_path / "b.alf", wanted=PurgeTerms(("no such text",)))
     assert not (tmp_path / "b.alf").exists()
 

@@ -100,7 +100,7 @@ def test_the_reference_dialect_is_read_as_an_unsigned_state():
         assert (found.sequence.agent_id, found.sequence.number, found.sequence.digest) == (AGENT_ID, 0, b"")
         assert found.sequence.signature is None
         assert [record.line for record in found.records()] == [LINE, SECOND]
-        assert found.warnings == ["the archive is not signed"]
+        assert found.warnings == ["the archive has no signature"]
         assert found.head["partitions"] == [
             {"file": FILE, "from": "2026-01-01", "to": "2026-03-31", "sealed": False, "x-p": 1}
         ]

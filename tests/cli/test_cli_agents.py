@@ -227,7 +227,10 @@ def test_a_restored_folder_is_added_as_a_copy_and_says_of_whom(
     run("restore", "ada", "--to", copy)
     assert program.run_command(["agents", "add", str(copy)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "It is a copy of ada, with its own id and history. To move ada instead: lifeboat restore ada --to" in said
+    assert (
+        "This agent is a copy of ada, with its own id and history. To move ada instead: lifeboat restore ada --to"
+        in said
+    )
     assert "--adopt" in said
     assert len({one["id"] for one in run("agents", "list")["agents"]}) == 2
 
@@ -240,7 +243,7 @@ def test_the_agent_that_a_restored_folder_is_a_copy_of_may_be_gone(
     run("agents", "remove", "ada", "--yes")
     assert program.run_command(["agents", "add", str(copy)]) == 0
     said = capsys.readouterr().out
-    assert "It is a copy of ada" in said
+    assert "This agent is a copy of ada" in said
     assert "--adopt" not in said
 
 

@@ -248,7 +248,7 @@ def test_people_are_told_the_token_where_the_key_lies_and_what_comes_next(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = said(capsys, "endpoint", "tenant", "add", "home", "--data", data)
-    assert "  lb_" in told and "keep a copy of that key elsewhere" in told
+    assert "  lb_" in told and "keep a copy of that key in another place" in told
     assert f"lifeboat endpoint serve --data {data}" in told
     assert "lb_" not in said(capsys, "endpoint", "token", "list", "--data", data)
     assert "All data is intact" in said(capsys, "endpoint", "verify", "--data", data)
@@ -297,7 +297,7 @@ def test_nobody_is_told_to_copy_a_key_that_never_leaves_its_service() -> None:
     assert (
         describe_key_backup("file:/etc/lifeboat.key")
         == describe_key_backup("env:KEY")
-        == "keep a copy of that key elsewhere"
+        == "keep a copy of that key in another place"
     )
     assert "copy" not in describe_key_backup("aws-kms:alias/lifeboat") + describe_key_backup(
         "transit:https://vault.example.com/transit/keys/a"

@@ -117,7 +117,7 @@ def test_a_terminal_that_cannot_take_words_back_is_said_to() -> None:
     with Terminal("keys", "init", "--no-prove", term="dumb") as terminal:
         assert _shown(terminal)
         assert terminal.ended() == 0
-        assert "clear it yourself" in terminal.said
+        assert "clear the screen yourself" in terminal.said
 
 
 def test_words_in_a_file_are_proven_from_the_file(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_words_are_typed_one_by_one_and_a_misspelt_one_is_offered_what_is_near()
         terminal.type(f"1. {words[0].upper()}")
         terminal.wait_for("Word 2: ")
         terminal.type(words[1][:-1] + "qq")
-        terminal.wait_for(f"word 2 is not in the word list.*{words[1]}")
+        terminal.wait_for(f"word 2 is not in the list of recovery words.*{words[1]}")
         terminal.wait_for("Word 2: ")
         terminal.type(" ".join(words[1:]))
         assert terminal.ended() == 0
@@ -200,7 +200,7 @@ def test_a_new_passphrase_is_typed_twice_and_never_shown() -> None:
     with Terminal("keys", "init", "--store", "passphrase", "--no-prove") as terminal:
         terminal.wait_for("New passphrase, ")
         terminal.type("short")
-        for question in ("New passphrase, 8 characters or more: ", "Repeat for confirmation: "):
+        for question in ("New passphrase (at least 8 characters): ", "Repeat for confirmation: "):
             terminal.wait_for(question)
             terminal.type(PASSPHRASE)
         _shown(terminal)
@@ -223,7 +223,7 @@ def test_a_passphrase_that_was_forgotten_is_replaced_by_whoever_has_the_words(
     run("keys", "recover", "--words-from", words_file, "--store", "passphrase")
     monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
     with Terminal("keys", "recover", "--words-from", words_file, program=WITH_LIGHT_WRAPPING) as terminal:
-        for question in ("New passphrase, 8 characters or more: ", "Repeat for confirmation: "):
+        for question in ("New passphrase (at least 8 characters): ", "Repeat for confirmation: "):
             terminal.wait_for(question)
             terminal.type(PASSPHRASE)
         assert terminal.ended() == 0

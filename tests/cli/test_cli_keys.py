@@ -78,7 +78,8 @@ def test_a_keyring_that_cannot_take_the_key_says_what_helps_here(
     error = run("keys", "init", "--store", "keyring", "--words-to", tmp_path / "again", expect=1)["error"]
     assert (
         error["fix"]
-        == "unlock the keyring of your desktop and run the command again, or: lifeboat keys init --store passphrase"
+        == "unlock the keyring of your desktop and run the command again, or use another store: lifeboat keys init "
+        "--store passphrase"
     )
 
 

@@ -131,7 +131,7 @@ def test_ctrl_c_at_a_question_begins_a_new_line(ada: str) -> None:
     with Terminal("restore", ada, "--at", "0") as terminal:
         terminal.wait_for("Write this.*: ")
         assert terminal.interrupted() == 130
-    assert "\nStopped. No change was left incomplete." in terminal.left
+    assert "\nThe command was stopped. No change was left incomplete." in terminal.left
 
 
 def test_a_restore_without_credentials_names_the_command_that_puts_them_back(

@@ -49,7 +49,7 @@ def exported(ada: Purged) -> Path:
 
 def test_a_home_in_which_nothing_was_purged_says_so(isolated_home: Path) -> None:
     assert run("receipts", "list") == {"receipts": [], "damaged": []}
-    assert "There is no purge yet." in said("receipts", "list")
+    assert "No purge was made yet." in said("receipts", "list")
 
 
 def test_the_list_says_where_a_purge_is_not_done(ada: Purged) -> None:

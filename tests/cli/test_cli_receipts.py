@@ -56,7 +56,7 @@ def test_a_reason_that_was_said_already_is_not_said_again() -> None:
 
 def test_many_reasons_are_cut_short_for_people() -> None:
     lines = list(detail_lines(report(*(("file", "omitted", f"reason {number}", ["a"]) for number in range(20)))))
-    assert lines[-1] == "8 more kinds; --json lists all"
+    assert lines[-1] == "8 more groups not shown; to list all: --json"
 
 
 def test_a_dry_run_tells_what_the_restore_tells(isolated_home: Path, tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def test_the_doctor_says_that_another_one_answers(endpoint: RunningEndpoint, con
     path.write_text(path.read_text().replace(remote_registry.find_remote(context, "home").id, "0b"))
     document = run("doctor", "--remote", "home", expect=1)
     found = next(one for one in document["findings"] if one["subject"] == "identity")
-    assert found["level"] == "error" and "another remote answers" in found["result"]
+    assert found["level"] == "error" and "the identity of this remote is " in found["result"]
 
 
 def test_the_doctor_says_that_its_token_is_gone(endpoint: RunningEndpoint, context: Context) -> None:

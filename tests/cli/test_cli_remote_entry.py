@@ -225,7 +225,7 @@ def test_the_same_remote_twice_says_that_nothing_changed(
     before = remote_registry.find_remote(context, "stick")
     capsys.readouterr()
     assert program.run_command(["remote", "add", "stick", url]) == 0
-    assert capsys.readouterr().out == "stick is already a remote with this address. Nothing was changed.\n"
+    assert capsys.readouterr().out == "The remote stick has this address already. Nothing was changed.\n"
     assert remote_registry.find_remote(context, "stick") == before
     assert program.run_command(["remote", "add", "stick", url, "--optional"]) == 0
     assert "Nothing was changed" not in capsys.readouterr().out

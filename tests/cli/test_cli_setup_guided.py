@@ -67,7 +67,7 @@ def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: 
     with Terminal("setup") as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
-        _say(terminal, "Encrypt it with a passphrase", "n")
+        _say(terminal, "Encrypt the key with a passphrase", "n")
         words = _write_down(terminal)
         _say(terminal, "Where is it", "3")
         _say(terminal, "Name of the remote")
@@ -118,7 +118,7 @@ def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> Non
     with Terminal("setup") as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
-        _say(terminal, "Encrypt it with a passphrase", "n")
+        _say(terminal, "Encrypt the key with a passphrase", "n")
         terminal.wait_for("Press Enter")
         assert terminal.interrupted() == 130
         assert "To continue: lifeboat setup" in terminal.left
@@ -128,7 +128,7 @@ def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> Non
         _say(terminal, "Your choice")
         _say(terminal, "Protect Rover")
         _say(terminal, "Show them now")
-        _say(terminal, "Encrypt it with a passphrase", "n")
+        _say(terminal, "Encrypt the key with a passphrase", "n")
         _write_down(terminal)
         _say(terminal, "Enter skips")
         _say(terminal, "Install the service", "n")
@@ -140,7 +140,7 @@ def test_a_key_that_would_lie_open_is_wrapped(workspace: Path) -> None:
     with Terminal("setup", program=WITH_LIGHT_WRAPPING) as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
-        _say(terminal, "Encrypt it with a passphrase")
+        _say(terminal, "Encrypt the key with a passphrase")
         _say(terminal, "New passphrase", "a boat under the bridge")
         _say(terminal, "Repeat", "a boat under the bridge")
         _write_down(terminal)
@@ -248,15 +248,15 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
         _say(terminal, "Word 1: ", " ".join(words))
         terminal.wait_for("is recovered")
         _say(terminal, "Which one")
-        offered = re.split(r",\s+", terminal.wait_for(r"For which runtime \(([^)]+)\)")[1])
+        offered = re.split(r",\s+", terminal.wait_for(r"Which runtime will use the agent\? \(([^)]+)\)")[1])
         assert {"hermes", "openclaw", "zeroclaw"} <= set(offered) and not set(offered) & set(list_formats())
         terminal.type("")
-        _say(terminal, "Folder of the agent on this machine")
-        _say(terminal, "Bring Juniper back to")
+        _say(terminal, "Folder for the agent on this machine")
+        _say(terminal, "Restore Juniper to")
         machine = terminal.wait_for(r"message|(\S+) wrote Juniper")[1]
-        _say(terminal, "Type the name of that machine", "somebody")
-        _say(terminal, "Type the name of that machine", machine)
-        terminal.wait_for("is the writer of Juniper")
+        _say(terminal, "Type the name of the other machine", "somebody")
+        _say(terminal, "Type the name of the other machine", machine)
+        terminal.wait_for("is now the writer of Juniper")
         _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
         assert not set(words) <= set(re.findall("[a-z]+", terminal.left))
@@ -283,7 +283,7 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
         _say(terminal, "Which one")
         _say(terminal, "For which runtime", "nonsense")
         _say(terminal, "For which runtime")
-        _say(terminal, "Folder of the agent on this machine", "/")
+        _say(terminal, "Folder for the agent on this machine", "/")
         terminal.wait_for("What helps|refused|not")
         _say(terminal, "Choose another folder", "n")
         _say(terminal, "Install the service", "n")

@@ -213,7 +213,7 @@ def test_a_daemon_that_ends_is_not_missed(ada: Protected) -> None:
 
 def test_on_a_terminal_the_page_is_drawn_anew_and_the_screen_given_back(ada: Protected) -> None:
     with Watching(ada, terminal=True) as watching:
-        watching.wait(lambda: "Ctrl-C ends this." in watching.out.getvalue())
+        watching.wait(lambda: "Press Ctrl-C to stop." in watching.out.getvalue())
     assert watching.ended()
     said = watching.out.getvalue()
     assert said.startswith("\x1b[?1049h") and "\x1b[?1049l" in said and "last verified" in said
@@ -222,7 +222,7 @@ def test_on_a_terminal_the_page_is_drawn_anew_and_the_screen_given_back(ada: Pro
 def test_each_page_on_a_terminal_is_the_status_of_now_and_nothing_of_the_page_before(ada: Protected) -> None:
     def pages() -> list[str]:
         whole = watching.out.getvalue().split("\x1b[H")
-        return [page for page in whole if "Ctrl-C ends this." in page]
+        return [page for page in whole if "Press Ctrl-C to stop." in page]
 
     def latest() -> list[str]:
         return [line.split() for line in pages()[-1].splitlines() if line.strip()][2]

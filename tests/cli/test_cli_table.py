@@ -16,7 +16,7 @@ from support.core.protected import Protected
 from support.terminal import Terminal
 
 COLUMNS = ("agent", "workspace", "why")
-ROW = ("Juniper", "/data/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets cut out and sealed")
+ROW = ("Juniper", "/data/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets removed and encrypted")
 
 
 def test_without_a_terminal_every_row_is_one_line() -> None:
@@ -26,7 +26,7 @@ def test_without_a_terminal_every_row_is_one_line() -> None:
 def test_on_a_narrow_terminal_every_row_is_one_line_and_a_path_keeps_its_end() -> None:
     lines = format_table(COLUMNS, [ROW, ROW], 64, TableFit(shorten=("workspace",)))
     assert len(lines) == 3 and max(map(cell_len, lines)) == 64
-    assert lines[1].startswith("Juniper  …") and "skills  4 secrets cut out and sealed" in lines[1]
+    assert lines[1].startswith("Juniper  …") and "skills  4 secrets removed and encrypted" in lines[1]
 
 
 def test_the_named_columns_are_shortened_first_and_down_to_their_least_width() -> None:

@@ -51,7 +51,10 @@ def test_nothing_left_behind_is_well(ada: Harness) -> None:
 
 def test_memories_that_can_be_read_are_well(ada: Harness) -> None:
     found = one(memories.check(ada.context))
-    assert (found.level, found.result) == (DoctorLevel.OK, "its memories are kept as rows of facts.db")
+    assert (found.level, found.result) == (
+        DoctorLevel.OK,
+        "the runtime stores the memories of the agent as rows of facts.db",
+    )
 
 
 def test_a_database_that_was_never_made_is_no_warning(ada: Harness) -> None:

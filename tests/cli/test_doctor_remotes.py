@@ -97,4 +97,4 @@ def test_an_optional_one_that_is_away_worries_nobody(ada: Protected) -> None:
 def test_how_long_ago_it_was_read_back_is_told(ada: Protected) -> None:
     note(ada, state="ok", number=0, verified_number=0, verified_at=ada.context.now())
     ada.clock.advance(hours=5)
-    assert only(ada.context).result == "sequence 0 was verified 5 hours ago"
+    assert only(ada.context).result == "the data on this remote was verified up to sequence 0, 5 hours ago"

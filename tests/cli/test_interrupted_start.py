@@ -75,7 +75,7 @@ def test_ctrl_c_while_a_module_is_imported_prints_no_traceback(point: str, tmp_p
     assert done.stdout == "reached\n"
     assert done.returncode in (-signal.SIGINT, 130)
     assert "Traceback" not in done.stderr and "KeyboardInterrupt" not in done.stderr
-    assert done.stderr.strip() in ("", "Stopped. No change was left incomplete.")
+    assert done.stderr.strip() in ("", "The command was stopped. No change was left incomplete.")
 
 
 def test_ctrl_c_while_the_process_exits_prints_no_traceback(tmp_path: Path) -> None:

@@ -54,7 +54,10 @@ def test_a_trial_prints_what_would_be_captured(isolated_home: Path, capsys: pyte
     shown.write_text(run("profiles", "show", "nanobot")["text"])
     assert run_command(["profiles", "test", str(shown), str(made.workspace)]) == 0
     said = capsys.readouterr().out
-    assert "7 files, 2 memories, 2 credentials" in said and "The profile works here." in said
+    assert (
+        "A capture would contain 7 files, 2 memories and 2 credentials." in said
+        and "The profile works for this folder." in said
+    )
     assert KEY not in said
 
 

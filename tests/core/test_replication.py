@@ -270,13 +270,13 @@ def test_the_doctor_knows_which_copy_survives_this_disk(ada: Machine) -> None:
         (one,) = copies.check(ada.context)
         return one.level, one.result
 
-    assert found() == (DoctorLevel.WARNING, "no other copy was ever verified")
+    assert found() == (DoctorLevel.WARNING, "no copy on a remote was ever verified")
     ada.push()
     assert found() == (DoctorLevel.OK, "verified at home")
     remote_registry.save_remote(ada.context, replace(ada.remote(), optional=True))
-    assert found() == (DoctorLevel.WARNING, "its only other copy is on an optional remote: home")
+    assert found() == (DoctorLevel.WARNING, "the only verified copy outside this disk is on an optional remote: home")
     remote_registry.delete_remote(ada.context, "home")
-    assert found() == (DoctorLevel.WARNING, "its only copy is on this disk")
+    assert found() == (DoctorLevel.WARNING, "the only copy of the agent is on this disk")
 
 
 def test_people_see_each_agent_at_each_second_copy(

@@ -276,14 +276,22 @@ def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, 
 @pytest.mark.parametrize(
     ("found", "power", "network"),
     [
-        (MachineConditions(), "no battery found: nothing waits", "unknown, not known to be metered: nothing waits"),
-        (MachineConditions(online=False), "no battery", "no network: pushes wait for it, captures continue"),
-        (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.0 MB"),
-        (MachineConditions(metered=False, online=True), "no battery", "online, not metered: nothing waits"),
-        (MachineConditions(on_battery=True), "on battery: whole verifications wait", "unknown"),
+        (
+            MachineConditions(),
+            "no battery found: no work is delayed",
+            "unknown, not known to be metered: no work is delayed",
+        ),
+        (
+            MachineConditions(online=False),
+            "no battery",
+            "no network: pushes are delayed until the network is available, captures continue",
+        ),
+        (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers larger than 5.0 MB"),
+        (MachineConditions(metered=False, online=True), "no battery", "online, not metered: no work is delayed"),
+        (MachineConditions(on_battery=True), "on battery: verifications of a whole agent are delayed", "unknown"),
         (
             MachineConditions(on_battery=True, saver=True),
-            "on battery, power saving: transfers above",
+            "on battery, power saving: transfers larger than",
             "unknown",
         ),
         (MachineConditions(on_battery=False, saver=True), "on mains power, power saving: nothing", "unknown"),

@@ -144,7 +144,7 @@ def test_the_code_of_another_archive_accepts_nothing(
     code = json.loads(capsys.readouterr().out)["seen"]
     _archive(_state("SOUL.md", "USER.md", ".envrc", ".mcp.json", "run.sh"), hostile)
     assert run_command([*words, "--seen", code]) == 3
-    assert f"--seen {code} is the code of another state" in capsys.readouterr().err
+    assert f"the code {code} given with --seen belongs to another state" in capsys.readouterr().err
     assert not (tmp_path / "ada").exists()
 
 

@@ -84,7 +84,7 @@ REFUSED = {
     "a file of the home behind a link": _behind_a_link(f"{OWN}skills/d", EVERYWHERE, f"{OWN}skills/d/evil"),
     "a file behind a file": state_with(f"{RAW}d").put(f"{RAW}d/evil", b"x"),
     "a link to nothing": state_with(f"{RAW}d", b"", type="link", target=""),
-    "a link without a target": state_with(f"{RAW}d", b"", type="link"),
+    "the file is a link, but its target is missing": state_with(f"{RAW}d", b"", type="link"),
     "a link to a list": state_with(f"{RAW}d", b"", type="link", target=["x"]),
     "a link with a zero byte": state_with(f"{RAW}d", b"", type="link", target="x\0y"),
     "a time that is none": state_with(f"{RAW}a.md", mtime_ns="soon"),

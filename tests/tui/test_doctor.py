@@ -125,7 +125,12 @@ async def test_what_only_a_shell_does_is_said_to_be() -> None:
         ("lifeboat agents accept ada", "dashboard", None),
         ("lifeboat receipts show 7", "receipts", None),
         ("lifeboat purge 'my agent' --kept-out", "purge", "my agent"),
-        ("lifeboat restore ada --at SEQ, where lifeboat verify ada --at SEQ finds no damage", "restore", "ada"),
+        (
+            "restore an undamaged sequence SEQ: lifeboat restore ada --at SEQ. To find one: lifeboat verify ada "
+            "--at SEQ",
+            "restore",
+            "ada",
+        ),
     ],
 )
 async def test_what_helps_has_its_place(fix: str, screen: str, agent: str | None) -> None:

@@ -245,13 +245,13 @@ async def test_wrong_words_prove_nothing_and_others_are_asked_for() -> None:
     link = machine()
     link.fails(
         ("keys", "prove", "--answers-stdin"),
-        WordsError.WORDS_NOT_PROVEN("at least one word is wrong"),
+        WordsError.WORDS_NOT_PROVEN("at least one of the words is wrong"),
     )
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await press(pilot, "ctrl+n", "ctrl+n")
         await _answer(pilot, wrong=True)
-        assert "at least one word is wrong" in text_of(pilot)
+        assert "at least one of the words is wrong" in text_of(pilot)
         assert len(await _places(pilot)) == 3
         assert not any(field.value for field in pilot.app.screen.query(Input))
 

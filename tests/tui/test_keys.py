@@ -214,12 +214,12 @@ async def test_three_words_are_asked_for_and_go_to_standard_input_only() -> None
 
 async def test_after_a_wrong_word_three_others_are_asked_for() -> None:
     link = keyed()
-    link.fails(["keys", "prove"], WordsError.WORDS_NOT_PROVEN("at least one word is wrong"))
+    link.fails(["keys", "prove"], WordsError.WORDS_NOT_PROVEN("at least one of the words is wrong"))
     async with dashboard(link, screen="keys") as pilot:
         await prove(pilot)
         await press(pilot, "enter", "enter", "enter")
         assert isinstance(pilot.app.screen, ProveWordsDialog)
-        assert "at least one word is wrong" in text_of(pilot)
+        assert "at least one of the words is wrong" in text_of(pilot)
         assert all(field.value == "" for field in pilot.app.screen.query(Input))
         await press(pilot, "escape")
         assert len(asked(link, "keys", "prove")) == 1

@@ -302,7 +302,7 @@ async def test_the_proof_says_how_it_stands_everywhere(size: tuple[int, int]) ->
         said = str(screen(pilot).query_one("#proof-text").render())
         for part in (
             "Purged: 1 memory and places in 1 file (4 versions in 3 states).",
-            "Searched again: 60 versions and 1 place in the workspace; 0 matches.",
+            "A second search of 60 versions and 1 place in the workspace found 0 matches.",
             "desk: done; 4 objects destroyed, 0 left, signed",
             "office: waits until 2026-11-21 15:00",
             "Not reached: laptop-2",

@@ -63,12 +63,12 @@ class VaultError(LifeboatError):
     """An error in a vault."""
 
     code = "vault"
-    title = "The vault refused the operation"
+    title = "The vault (the stored history of an agent) refused the operation"
 
     EXISTS = ErrorCode(
         "vault_exists",
-        "A vault already exists here",
-        meaning="a vault would be overwritten",
+        "A vault already exists in this place",
+        meaning="a vault exists already, and would be overwritten",
         fix="lifeboat agents list",
         exit_status=3,
     )
@@ -76,7 +76,7 @@ class VaultError(LifeboatError):
 
 class VaultMissing(VaultError):
     code = "vault_missing"
-    title = "There is no vault here"
+    title = "The vault of the agent does not exist"
     fix = "lifeboat agents remove AGENT"
 
 
@@ -102,7 +102,7 @@ class OtherDataKey(VaultDamaged):
     """Content is sealed under another data key; `key_id` names it."""
 
     code = "other_data_key"
-    title = "The data is encrypted under another key"
+    title = "The data is encrypted with a different key"
     fix = "lifeboat endpoint compact --data DIR"
 
     def __init__(self, message: str, *, key_id: str = "", fix: str | None = None) -> None:
@@ -115,7 +115,7 @@ class VaultFull(VaultError):
 
     code = "vault_full"
     title = "No space is left for the vault"
-    fix = "free some space, then: lifeboat sync"
+    fix = "free some space, then run: lifeboat sync"
     retryable = True
 
 
@@ -139,7 +139,7 @@ class EndpointMoved(VaultBusy):
 
     code = "endpoint_moved"
     title = "The endpoint was moved"
-    fix = "repeat the command with --data and the folder that the endpoint was moved to"
+    fix = "run the command again with --data and the new folder of the endpoint"
 
 
 class ServerReplaced(VaultBusy):
@@ -192,7 +192,7 @@ class RemoteError(LifeboatError):
 
     JOIN_INVALID = ErrorCode(
         "join_invalid",
-        "This is not a join line",
+        "The text is not a join line",
         meaning="the text is not a valid join line",
         fix="lifeboat endpoint serve --join TENANT --data DIR",
     )
@@ -225,7 +225,7 @@ class RemoteUntrusted(RemoteUnreachable):
 
 class RemoteBusy(RemoteError):
     code = "remote_busy"
-    title = "The remote asks to retry later"
+    title = "The remote is busy and asks to try again later"
     retryable = True
 
     def __init__(self, message: str, *, retry_after: float | None = None, fix: str | None = None) -> None:
@@ -239,8 +239,8 @@ class RemoteBusy(RemoteError):
 
 class RemoteFull(RemoteBusy):
     code = "remote_full"
-    title = "No space is left at the remote"
-    fix = "free space at the remote, or ask its operator for a larger quota"
+    title = "No space is left on the remote"
+    fix = "free space on the remote, or ask its operator for a larger quota"
 
 
 class RemoteTooLarge(RemoteError):
@@ -283,14 +283,14 @@ class UnknownAtRemote(RemoteError):
     """Unknown at the remote, or owned by another tenant; the two are indistinguishable."""
 
     code = "unknown_there"
-    title = "The remote does not have this"
+    title = "The remote does not have the requested data"
 
 
 class AgentErased(RemoteError):
     """The whole agent was purged at the remote, which no longer accepts it. `redaction` is the signed document."""
 
     code = "agent_erased"
-    title = "The agent was purged"
+    title = "The agent was purged completely"
     fix = "lifeboat receipts list"
     exit_status = 3
 
@@ -306,7 +306,7 @@ class StaleBase(RemoteError):
     """The base of a delta is not the head. `sequence` is the head's number, None for an agent without history."""
 
     code = "stale_base"
-    title = "Another sequence was written to the remote first"
+    title = "Another machine pushed a sequence to the remote first"
 
     def __init__(self, message: str, *, sequence: int | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -326,7 +326,7 @@ class WriterPresent(StaleBase):
     """A machine of the owner writes the agent, and a state made at the endpoint would fence it."""
 
     code = "writer_present"
-    title = "A machine of the owner writes this agent"
+    title = "Another machine of the owner writes this agent"
     fix = "on that machine: lifeboat alf convert BUNDLE --to alf -o FILE"
 
 
@@ -356,14 +356,14 @@ class RemoteDamaged(RemoteError):
     """What came back differs from what was stored or signed."""
 
     code = "remote_damaged"
-    title = "The remote is damaged"
+    title = "The data on the remote is damaged"
 
 
 class PurgesDamaged(RemoteDamaged):
     """The list of purges in a log is missing or changed. A machine that knows all of them writes it again."""
 
     code = "purges_damaged"
-    title = "The list of purges at the remote is damaged"
+    title = "The list of purges on the remote is damaged"
     fix = "lifeboat sync"
 
 
@@ -378,8 +378,8 @@ class EndpointError(LifeboatError):
 
     UNSAFE = ErrorCode(
         "endpoint_unsafe",
-        "The folder of the endpoint's data is not safe",
-        meaning="other users can change the folder, or it contains other files",
+        "The folder with the endpoint's data is not safe",
+        meaning="other users can change the folder, or the folder contains other files",
         exit_status=3,
     )
     UNKNOWN_JOB = ErrorCode(
@@ -391,12 +391,15 @@ class EndpointError(LifeboatError):
     NOT_SHARED = ErrorCode(
         "not_shared",
         "This endpoint needs no workers",
-        meaning="its data is a folder of files, which has no workers",
+        meaning="the endpoint stores its data in a folder, so it needs no workers",
         fix="lifeboat endpoint serve --data DIR",
         exit_status=3,
     )
     TENANT_EXISTS = ErrorCode(
-        "tenant_exists", "A tenant with this name exists", meaning="the name is taken", exit_status=3
+        "tenant_exists",
+        "A tenant with this name exists already",
+        meaning="the name of the tenant is already in use",
+        exit_status=3,
     )
     UNKNOWN_TOKEN = ErrorCode(
         "unknown_token",
@@ -406,8 +409,8 @@ class EndpointError(LifeboatError):
     )
     AUDIT_FILE_REFUSED = ErrorCode(
         "audit_file",
-        "The audit cannot be appended to this file",
-        meaning="the file is not an export of this audit",
+        "The audit log cannot be appended to this file",
+        meaning="the file is not an export of this audit log",
         fix="lifeboat endpoint audit --export NEW-FILE --data DIR",
         exit_status=3,
     )
@@ -433,7 +436,7 @@ class EndpointBusy(EndpointError):
     """Another process compacts, verifies or removes the same tenant."""
 
     code = "endpoint_busy"
-    title = "Another process is maintaining this part of the endpoint"
+    title = "Another process is maintaining the same data of the endpoint"
     fix = "try again in a moment"
     retryable = True
 
@@ -442,13 +445,13 @@ class LeaseLost(EndpointError):
     """The worker was silent for too long, so that another one may have taken the job over."""
 
     code = "lease_lost"
-    title = "Another worker took the job over"
+    title = "Another worker has taken over the job"
     retryable = True
 
 
 class EndpointSettings(EndpointError):
     code = "endpoint_settings"
-    title = "The settings of the endpoint cannot be used"
+    title = "The settings of the endpoint are not valid"
 
 
 class UnknownTenant(EndpointError):
@@ -461,7 +464,7 @@ class KeySourceRefused(EndpointError):
     """A key source that does not exist, cannot be used, or lies in the folder of the data."""
 
     code = "key_source"
-    title = "The key that protects the data cannot be used"
+    title = "The key that protects the data of the endpoint cannot be used"
     exit_status = 3
 
 
@@ -478,7 +481,7 @@ class KeyRevoked(EndpointError):
     """The source does not unwrap the data key. What the key protects is unreadable until it does."""
 
     code = "key_revoked"
-    title = "The key of this data was revoked"
+    title = "The key that protects this data was revoked"
 
     def __init__(self, message: str, *, only_this: bool = False, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -490,7 +493,7 @@ class ServerMissing(EndpointError):
     """The libraries of the server are missing. They come with an extra of the package."""
 
     code = "server_missing"
-    title = "The server is not installed"
+    title = "The endpoint server is not installed"
     fix = "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
@@ -508,5 +511,5 @@ class CannotServe(EndpointError):
 
 class PortTaken(CannotServe):
     code = "port_taken"
-    title = "The port is taken"
+    title = "The port is already in use"
     exit_status = 1

@@ -38,7 +38,7 @@ def list_of(document: JsonObject, key: str, *, entry: str) -> list[Any]:
     """Return a list in a document. Raises BadDocument."""
     value = document.get(key, [])
     if not isinstance(value, list):
-        raise BadDocument(f"{key} is not a list", entry=entry)
+        raise BadDocument(f"the field {key} must be a list", entry=entry)
     return value
 
 
@@ -46,7 +46,7 @@ def read_object_field(document: JsonObject, key: str, *, entry: str) -> JsonObje
     """Return an object in a document; {} when it is missing. Raises BadDocument."""
     value = document.get(key, {})
     if not isinstance(value, dict):
-        raise BadDocument(f"{key} is not an object", entry=entry)
+        raise BadDocument(f"the field {key} must be an object", entry=entry)
     return value
 
 

@@ -68,15 +68,15 @@ def encode_artifact(entry: Entry, *, included: bool) -> JsonObject:
 def decode_artifact(item: Any, present: Container[str], *, number: int) -> Attachment:
     """Read the `number`th object of an index. `present` are the entries of the file. Raises BadDocument."""
     if not isinstance(item, dict):
-        raise BadDocument("an attachment is not an object", entry=archive_layout.ATTACHMENTS, line=None)
+        raise BadDocument("each attachment in the list must be an object", entry=archive_layout.ATTACHMENTS, line=None)
     size = item.get("size_bytes", 0)
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise BadDocument(
-            f"the size of attachment {number} is not a whole number of bytes", entry=archive_layout.ATTACHMENTS
+            f"the size of attachment {number} must be a whole number of bytes", entry=archive_layout.ATTACHMENTS
         )
     path = item.get(_ENTRY_PATH) or _path(item)
     if not isinstance(path, str):
-        raise BadDocument(f"the path of attachment {number} is not a string", entry=archive_layout.ATTACHMENTS)
+        raise BadDocument(f"the path of attachment {number} must be a string", entry=archive_layout.ATTACHMENTS)
     included = item.get("archive_path") == path and path in present
     sha256 = _sha256(item)
     derived = _derived(path, size, sha256, included=included)

@@ -48,7 +48,7 @@ SubAgentStatus = Annotated[str, _enum("sub_agent_status")]
 RecordId = Annotated[
     str,
     Meta(
-        description="A UUIDv7. Other ids of foreign archives are kept and warned about.",
+        description="A UUID version 7. Other ids in archives of other programs are kept, with a warning.",
         extra_json_schema={
             "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
         },

@@ -39,7 +39,7 @@ class LeafRows:
             self._starts.append(position)
             length = _LENGTHS.get(data[position])
             if length is None or position + 1 + length > end:
-                raise BadDocument(f"row {len(self._starts)} is not a row of the list of hashes", entry=LEAVES)
+                raise BadDocument(f"row {len(self._starts)} in the list of hashes is not valid", entry=LEAVES)
             position += 1 + length
 
     def __len__(self) -> int:

@@ -37,12 +37,12 @@ def decode_sequence(document: JsonObject, *, entry: str = archive_layout.SIGNATU
     """Decode a document made by `encode_sequence`. Raises BadDocument."""
     named, signature = document.get("sequence"), document.get("signature")
     if not isinstance(named, dict) or not isinstance(signature, dict | None):
-        raise BadDocument("has no sequence", entry=entry)
+        raise BadDocument("the field `sequence` is missing or not valid", entry=entry)
     for key, kind in _FIELDS.items():
         if key not in named or not isinstance(named[key], kind) or isinstance(named[key], bool):
-            raise BadDocument(f"the sequence has no {key}", entry=entry)
+            raise BadDocument(f"the field {key} of the sequence is missing or not valid", entry=entry)
     if not all(0 <= (named[key] or 0) < NUMBER_LIMIT for key in ("sequence", "base", "epoch")):
-        raise BadDocument("a sequence number is out of range", entry=entry)
+        raise BadDocument("a number in the sequence is too large or negative", entry=entry)
     digest = _digest(named["digest"], entry)
     return Sequence(named["agent"], named["sequence"], named["base"], named["epoch"], named["time"], digest, signature)
 
@@ -53,7 +53,7 @@ def _digest(text: str, entry: str) -> bytes:
     except ValueError:
         digest = b""
     if len(digest) != LEAF_BYTES:
-        raise BadDocument("the digest is not a SHA-256", entry=entry)
+        raise BadDocument("the digest of the sequence is not a SHA-256 value", entry=entry)
     return digest
 
 
@@ -61,12 +61,14 @@ def read_sequence(manifest: JsonObject, document: JsonObject | None, warnings: l
     """Return the sequence of a checked manifest. Raises BadDocument when the signature names another one."""
     agent_id, number = manifest["agent"]["id"], manifest.get("sync", {}).get("last_sequence", 0)
     if document is None:
-        warnings.append("the archive is not signed")
+        warnings.append("the archive has no signature")
         return Sequence(agent_id, number, None, 0, _time(manifest.get("created_at")), b"")
     sequence = decode_sequence(document)
     stated = (agent_id, number, manifest.get("created_at"))
     if (sequence.agent_id, sequence.number, sequence.time) != stated:
-        raise BadDocument("describes another state than the manifest", entry=archive_layout.SIGNATURE)
+        raise BadDocument(
+            "the signature belongs to a different state than the manifest", entry=archive_layout.SIGNATURE
+        )
     return sequence
 
 

@@ -218,13 +218,14 @@ def check_version(version: object) -> list[str]:
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
         raise ArchiveError.UNSUPPORTED_VERSION(
-            f"{version!r} is not a version of the format", entry=archive_layout.MANIFEST
+            f"the value {version!r} of the field `alf_version` is not a version number", entry=archive_layout.MANIFEST
         )
     if match[1] != "1":
         raise ArchiveError.UNSUPPORTED_VERSION(
-            f"version {version}, this program reads 1.x", entry=archive_layout.MANIFEST
+            f"the archive has format version {version}, but this program can read only versions 1.x",
+            entry=archive_layout.MANIFEST,
         )
-    return [f"the version {version} is a draft of the format"] if match[4] else []
+    return [f"the archive has format version {version}, which is a draft"] if match[4] else []
 
 
 def version_warnings(version: object) -> list[str]:
@@ -238,7 +239,7 @@ def check_manifest(document: JsonObject) -> list[str]:
     warnings = version_warnings(document.get("alf_version"))
     agent = _object(document, "agent")
     if not isinstance(agent.get("id"), str):
-        raise BadDocument("agent.id is missing", entry=archive_layout.MANIFEST)
+        raise BadDocument("the field `agent.id` is missing", entry=archive_layout.MANIFEST)
     layers = _object(document, "layers")
     for key in ("sync", "raw_state"):
         if key in document:
@@ -248,9 +249,12 @@ def check_manifest(document: JsonObject) -> list[str]:
             _check_layer(name, _object(layers, name))
     _check_sources(document)
     if not isinstance(document.get("created_at"), str):
-        warnings.append(f"{archive_layout.MANIFEST}: created_at is missing")
+        warnings.append(f"{archive_layout.MANIFEST}: the field `created_at` is missing")
     if "checksum" in document and "entries" not in document:
-        warnings.append(f"{archive_layout.MANIFEST}: the checksum does not state what it covers, so it is not checked")
+        warnings.append(
+            f"{archive_layout.MANIFEST}: the manifest has a checksum but no list of entries, so the "
+            "checksum is not verified"
+        )
     return warnings
 
 
@@ -258,7 +262,7 @@ def check_head(head: JsonObject, *, entry: str) -> JsonObject:
     """Check a head document by the rules of a manifest. Raises BadDocument."""
     partitions = head.get("partitions", [])
     if not isinstance(head.get("agent"), dict) or not isinstance(partitions, list):
-        raise BadDocument("the manifest has no agent, or the partitions in it are not a list", entry=entry)
+        raise BadDocument("the field `agent` is missing, or the field `partitions` is not a list", entry=entry)
     for item in partitions:
         _checked_partition(item)
     return head
@@ -273,45 +277,47 @@ def check_head_fits(head: JsonObject, derived: JsonObject, *, entry: str) -> Non
         known = head.get(key)
         fits = all(item in (known or ()) for item in value) if key == "partitions" else known == value
         if not fits:
-            raise BadDocument(f"{key} differs from the manifest", entry=entry)
+            raise BadDocument(f"the value of the field {key} differs from the value in the manifest", entry=entry)
 
 
 def _check_layer(name: str, layer: JsonObject) -> None:
     for key in ("file", "index_file"):
         if not isinstance(layer.get(key, ""), str):
-            raise BadDocument(f"layers.{name}.{key} is not a path", entry=archive_layout.MANIFEST)
+            raise BadDocument(f"the field layers.{name}.{key} must be a path", entry=archive_layout.MANIFEST)
     partitions = layer.get("partitions", []) if name == "memory" else []
     if not isinstance(partitions, list):
-        raise BadDocument("layers.memory.partitions is not a list", entry=archive_layout.MANIFEST)
+        raise BadDocument("the field `layers.memory.partitions` must be a list", entry=archive_layout.MANIFEST)
     files = [_checked_partition(item) for item in partitions]
     if len(set(files)) != len(files):
-        raise BadDocument("a partition is listed twice", entry=archive_layout.MANIFEST)
+        raise BadDocument("the manifest lists the same partition twice", entry=archive_layout.MANIFEST)
 
 
 def _checked_partition(item: object) -> str:
     if not isinstance(item, dict) or not isinstance(item.get("file"), str) or not isinstance(item.get("from"), str):
-        raise BadDocument("a partition has no file or no first day", entry=archive_layout.MANIFEST)
+        raise BadDocument("the file or the first day of a partition is missing", entry=archive_layout.MANIFEST)
     count = item.get("record_count", 0)
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise BadDocument(f"the record_count of {item['file']} is not a count", entry=archive_layout.MANIFEST)
+        raise BadDocument(
+            f"the record_count of the partition {item['file']} must be a whole number", entry=archive_layout.MANIFEST
+        )
     if not isinstance(item.get("to"), str | None):
-        raise BadDocument(f"the last day of {item['file']} is not a day", entry=archive_layout.MANIFEST)
+        raise BadDocument(f"the last day of the partition {item['file']} must be a date", entry=archive_layout.MANIFEST)
     return str(item["file"])
 
 
 def _check_sources(document: JsonObject) -> None:
     sources = document.get("raw_sources", [])
     if not isinstance(sources, list) or not all(isinstance(item, str) for item in sources):
-        raise BadDocument("raw_sources is not a list of runtimes", entry=archive_layout.MANIFEST)
+        raise BadDocument("the field `raw_sources` must be a list of names of runtimes", entry=archive_layout.MANIFEST)
     number = document.get("sync", {}).get("last_sequence", 0)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < NUMBER_LIMIT:
-        raise BadDocument("sync.last_sequence is not a sequence number", entry=archive_layout.MANIFEST)
+        raise BadDocument("the field `sync.last_sequence` must be a sequence number", entry=archive_layout.MANIFEST)
 
 
 def _object(parent: JsonObject, key: str) -> JsonObject:
     value = parent.get(key)
     if not isinstance(value, dict):
-        raise BadDocument(f"{key} is not an object", entry=archive_layout.MANIFEST)
+        raise BadDocument(f"the field {key} must be an object", entry=archive_layout.MANIFEST)
     return value
 
 
@@ -327,12 +333,14 @@ def check_entries(
     if entries is None:
         return {}
     if not isinstance(entries, dict) or not all(isinstance(digest, str) for digest in entries.values()):
-        raise BadDocument("entries is not a map of digests", entry=manifest)
+        raise BadDocument("the field `entries` must map names of entries to digests", entry=manifest)
     if document.get("checksum") != entries_checksum(entries):
-        raise ArchiveError.CHECKSUM("the checksum does not cover the listed entries", entry=manifest)
+        raise ArchiveError.CHECKSUM("the checksum does not match the list of entries in the manifest", entry=manifest)
     present = set(names) - ({archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST} - set(entries))
     for name in sorted(set(entries) - present):
-        raise ArchiveError.MISSING_ENTRY("the manifest lists it, but the file does not contain it", entry=name)
+        raise ArchiveError.MISSING_ENTRY(
+            "the manifest lists this entry, but the archive does not contain it", entry=name
+        )
     for name in sorted(present - set(entries)):
-        raise ArchiveError.CHECKSUM("the manifest does not list it", entry=name)
+        raise ArchiveError.CHECKSUM("the archive contains this entry, but the manifest does not list it", entry=name)
     return entries

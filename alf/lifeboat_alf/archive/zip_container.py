@@ -64,13 +64,13 @@ def check_name(name: str) -> None:
     decides whether it can hold them.
     """
     if not name or "\0" in name:
-        raise UnsafeEntry("the name is empty or contains a zero byte", entry=name.replace("\0", "\\0"))
+        raise UnsafeEntry("the name of an entry is empty or contains a zero byte", entry=name.replace("\0", "\\0"))
     if "\\" in name or name.startswith("/"):
-        raise UnsafeEntry("the name is absolute or contains a backslash", entry=name)
+        raise UnsafeEntry("the name of the entry is absolute or contains a backslash", entry=name)
     if any(part in ("", ".", "..") for part in name.removesuffix("/").split("/")):
-        raise UnsafeEntry("the name contains `..` or an empty part", entry=name)
+        raise UnsafeEntry("the name of the entry contains `..` or an empty part", entry=name)
     if len(name.encode("utf-8", "surrogatepass")) > _NAME_LIMIT:
-        raise UnsafeEntry("the name is too long for a ZIP", entry=name[:80] + "...")
+        raise UnsafeEntry("the name of the entry is too long for a ZIP file", entry=name[:80] + "...")
 
 
 class ArchiveReader:
@@ -127,7 +127,9 @@ class ArchiveReader:
     def read(self, name: str, max_bytes: int | None = None) -> bytes:
         """Return the whole entry. Raises ArchiveError.TOO_LARGE before unpacking when it is larger than `max_bytes`."""
         if max_bytes is not None and self.size(name) > max_bytes:
-            raise ArchiveError.TOO_LARGE(f"{self.size(name)} bytes, more than the limit of {max_bytes}", entry=name)
+            raise ArchiveError.TOO_LARGE(
+                f"the entry has {self.size(name)} bytes, more than the limit of {max_bytes}", entry=name
+            )
         with self.open(name) as stream:
             return stream.read()
 
@@ -153,7 +155,7 @@ class ArchiveReader:
         try:
             return self._entries[name]
         except KeyError:
-            raise ArchiveError.MISSING_ENTRY("the entry is not in the archive", entry=name) from None
+            raise ArchiveError.MISSING_ENTRY("the archive does not contain this entry", entry=name) from None
 
 
 def _opened(source: Path | BinaryIO) -> BinaryIO:
@@ -166,16 +168,16 @@ def _table_of_contents(file: BinaryIO, limits: ContainerLimits) -> dict[str, zip
             infos = archive.infolist()
         declared = _declared_entries(file)
     except _UNREADABLE as error:
-        raise ArchiveError.NOT_AN_ARCHIVE(f"not a complete ZIP file ({error})") from None
+        raise ArchiveError.NOT_AN_ARCHIVE(f"the file is not a complete ZIP file ({error})") from None
     if len(infos) != declared:
-        raise ArchiveError.NOT_AN_ARCHIVE(f"the table of contents has {len(infos)} entries instead of {declared}")
+        raise ArchiveError.NOT_AN_ARCHIVE(f"the ZIP file lists {len(infos)} entries, but declares {declared}")
     if len(infos) > limits.entries:
-        raise ArchiveError.TOO_LARGE(f"{len(infos)} entries, more than the limit of {limits.entries}")
+        raise ArchiveError.TOO_LARGE(f"the archive has {len(infos)} entries, more than the limit of {limits.entries}")
     table: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
         _check_entry(info, limits)
         if info.filename in table:
-            raise UnsafeEntry("the name is in the archive twice", entry=info.filename)
+            raise UnsafeEntry("the archive contains two entries with this name", entry=info.filename)
         table[info.filename] = info
     _check_together(list(table.values()), limits)
     return {name: info for name, info in table.items() if not info.is_dir()}
@@ -202,17 +204,21 @@ def _check_entry(info: zipfile.ZipInfo, limits: ContainerLimits) -> None:
     check_name(info.orig_filename)
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise UnsafeEntry("the entry is a link or a device", entry=name)
+        raise UnsafeEntry("the entry is a link or a device, but must be a regular file", entry=name)
     if (info.is_dir() or kind == stat.S_IFDIR) and (info.file_size or not info.is_dir()):
-        raise UnsafeEntry("the entry is a folder with content", entry=name)
+        raise UnsafeEntry("the entry is a folder, but has content", entry=name)
     if info.flag_bits & _ENCRYPTED:
         raise ArchiveError.NOT_AN_ARCHIVE("the entry is encrypted", entry=name)
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ArchiveError.NOT_AN_ARCHIVE(f"compression method {info.compress_type} is not supported", entry=name)
     if info.file_size > limits.entry_size:
-        raise ArchiveError.TOO_LARGE(f"{info.file_size} bytes, more than the limit of {limits.entry_size}", entry=name)
+        raise ArchiveError.TOO_LARGE(
+            f"the entry has {info.file_size} bytes, more than the limit of {limits.entry_size}", entry=name
+        )
     if info.file_size > limits.ratio_from and info.file_size > info.compress_size * limits.ratio:
-        raise ArchiveError.TOO_LARGE(f"unpacks to more than {limits.ratio} times its size", entry=name)
+        raise ArchiveError.TOO_LARGE(
+            f"the unpacked entry is more than {limits.ratio} times as large as the packed one", entry=name
+        )
 
 
 def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> None:
@@ -220,11 +226,13 @@ def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> No
     to)."""
     total = sum(info.file_size for info in infos)
     if total > limits.total_size:
-        raise ArchiveError.TOO_LARGE(f"{total} bytes in total, more than the limit of {limits.total_size}")
+        raise ArchiveError.TOO_LARGE(
+            f"the entries have {total} bytes in total, more than the limit of {limits.total_size}"
+        )
     end = 0
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
-            raise UnsafeEntry("the entry overlaps another one", entry=info.filename)
+            raise UnsafeEntry("the data of the entry overlaps the data of another entry", entry=info.filename)
         end = info.header_offset + _LOCAL_HEADER.size + info.compress_size
 
 
@@ -301,9 +309,11 @@ class _EntryStream(io.RawIOBase):
         if self._packed_left or self._pending or (self._inflate is not None and self._inflate.unused_data):
             raise self._damaged("is followed by bytes that belong to no entry")
         if self._crc != self._info.CRC:
-            raise self._damaged("is damaged (CRC)")
+            raise self._damaged("has a wrong checksum (CRC)")
         if self._hash is not None and self._hash.hexdigest() != self._expected:
-            raise ArchiveError.CHECKSUM("differs from what the manifest lists", entry=self._info.filename)
+            raise ArchiveError.CHECKSUM(
+                "the content of the entry does not match its digest in the manifest", entry=self._info.filename
+            )
         self._proven = True
 
     def _body_offset(self) -> int:
@@ -312,11 +322,11 @@ class _EntryStream(io.RawIOBase):
         self._file.seek(info.header_offset)
         header = self._file.read(_LOCAL_HEADER.size)
         if len(header) != _LOCAL_HEADER.size:
-            raise self._damaged("has no header")
+            raise self._damaged("has no ZIP header")
         signature, name_length, extra_length = _LOCAL_HEADER.unpack(header)
         encoding = "utf-8" if info.flag_bits & _UTF8_NAME else "cp437"
         if signature != b"PK\x03\x04" or self._file.read(name_length) != info.orig_filename.encode(encoding):
-            raise self._damaged("has a header that belongs to another entry")
+            raise self._damaged("has the ZIP header of another entry")
         return int(info.header_offset + _LOCAL_HEADER.size + name_length + extra_length)
 
     def _damaged(self, what: str) -> LifeboatError:
@@ -334,7 +344,7 @@ class EntryWriter:
     def write(self, data: bytes) -> None:
         self.size += len(data)
         if self.size > self._limit:
-            raise ArchiveError.TOO_LARGE(f"larger than {self._limit} bytes", entry=self._name)
+            raise ArchiveError.TOO_LARGE(f"the entry is larger than the limit of {self._limit} bytes", entry=self._name)
         self._hash.update(data)
         self._handle.write(data)
 
@@ -394,14 +404,16 @@ class ArchiveWriter:
     def _check_new(self, name: str) -> None:
         check_name(name)
         if name.endswith("/"):
-            raise UnsafeEntry("a folder cannot be an entry", entry=name)
+            raise UnsafeEntry("an entry must be a file, but its name is that of a folder", entry=name)
         if name in self.digests:
-            raise UnsafeEntry("the name is in the archive twice", entry=name)
+            raise UnsafeEntry("the archive contains two entries with this name", entry=name)
         if len(self.digests) >= self._limits.entries:
-            raise ArchiveError.TOO_LARGE(f"more than {self._limits.entries} entries")
+            raise ArchiveError.TOO_LARGE(f"the archive has more entries than the limit of {self._limits.entries}")
 
     def _count(self, name: str, entry: EntryWriter) -> None:
         self._total += entry.size
         if self._total > self._limits.total_size:
-            raise ArchiveError.TOO_LARGE(f"more than {self._limits.total_size} bytes in total", entry=name)
+            raise ArchiveError.TOO_LARGE(
+                f"the entries have more bytes in total than the limit of {self._limits.total_size}", entry=name
+            )
         self.digests[name] = entry.digest()

@@ -20,7 +20,7 @@ def mint_id(seed: bytes, created_at: str, *parts: str, ordinal: int = 0) -> str:
     The same seed, time and parts give the same id. A caller that finds the id taken raises `ordinal`.
     """
     if len(seed) != SEED_BYTES:
-        raise ValueError(f"an id seed has {SEED_BYTES} bytes")
+        raise ValueError(f"the seed for ids must have {SEED_BYTES} bytes")
     encoded = [part.encode("utf-8", "surrogateescape") for part in (*parts, str(ordinal))]
     framed = b"".join([len(data).to_bytes(8, "big") + data for data in encoded])
     digest = hashlib.blake2b(framed, key=seed, digest_size=10, person=b"lifeboat-id")

@@ -91,7 +91,7 @@ def decode_object(data: bytes, *, entry: str, line: int | None = None) -> JsonOb
     """Decode a JSON object from outside. Raises BadJson naming `entry` and `line`."""
     value = decode_strict(data, entry=entry, line=line)
     if not isinstance(value, dict):
-        raise BadJson("a JSON object was expected", entry=entry, line=line)
+        raise BadJson("the text must be a JSON object", entry=entry, line=line)
     return value
 
 
@@ -99,4 +99,4 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
     names = [name for name, _ in pairs]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is repeated in one object")
+        raise ValueError(f"one JSON object contains the key {twice!r} twice")

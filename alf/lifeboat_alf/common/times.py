@@ -27,7 +27,7 @@ def parse_time(text: str) -> datetime:
     """Parse any RFC 3339 timestamp (also with nine digits and an offset) to UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no offset")
+        raise ValueError(f"the time {text!r} has no offset from UTC")
     return moment.astimezone(UTC)
 
 

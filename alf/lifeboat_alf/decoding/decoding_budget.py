@@ -17,11 +17,11 @@ MOST_TIMES = 16
 MOST_STREAMS = 4096
 """Compressed streams that one call may open."""
 
-TOO_LARGE = "more than the limit of what is decoded"
-TOO_DEEP = "encoded or compressed more than twice"
-INCOMPLETE = "a damaged or incomplete compressed part"
-ENCRYPTED = "an encrypted part"
-UNKNOWN_COMPRESSION = "an unsupported compression"
+TOO_LARGE = "more data than the limit for decoding"
+TOO_DEEP = "data that is encoded or compressed more than twice"
+INCOMPLETE = "damaged or incomplete compressed data"
+ENCRYPTED = "encrypted data"
+UNKNOWN_COMPRESSION = "data in an unsupported compression format"
 
 
 @dataclass(slots=True)

@@ -137,9 +137,13 @@ class AppliedState:
         if item.operation == "patch":
             data = zstd_patch.apply_patch(self._held_body(item), data, item.size or 0)
         if item.size not in (None, len(data)):
-            raise ArchiveError.CHECKSUM(f"{len(data)} bytes, the delta lists {item.size}", entry=item.path)
+            raise ArchiveError.CHECKSUM(
+                f"the file has {len(data)} bytes, but the delta lists {item.size}", entry=item.path
+            )
         if item.sha256 is not None and hashlib.sha256(data).hexdigest() != item.sha256:
-            raise ArchiveError.CHECKSUM("the bytes differ from what the delta lists", entry=item.path)
+            raise ArchiveError.CHECKSUM(
+                "the content of the file does not match its digest in the delta", entry=item.path
+            )
         if len(data) <= self._room:
             self._room -= len(data)
             self._made[item.path] = data
@@ -156,16 +160,18 @@ class AppliedState:
         """Return the base's bytes for a patch. They must be those the patch was made against."""
         base = self._base.entry(item.path)
         if base is None or (base.leaf.salt and base.sha256 != item.base_sha256):
-            raise ApplyError.BASE_MISMATCH(f"the patch for {item.path} was made against other bytes")
+            raise ApplyError.BASE_MISMATCH(
+                f"the patch for {item.path} belongs to a different version of the file than the base contains"
+            )
         try:
             body = self._base.body(item.path)
         except BodyAbsent:
             raise ApplyError.BASE_MISMATCH(
-                f"the patch for {item.path} was made against bytes that the base does not have"
+                f"the patch for {item.path} needs the earlier content of the file, which the base does not contain"
             ) from None
         if not base.leaf.salt and hashlib.sha256(body).hexdigest() != item.base_sha256:
             raise ApplyError.BASE_MISMATCH(
-                f"the patch for {item.path} was made against bytes that a purge has changed since"
+                f"the patch for {item.path} belongs to content that a purge has changed in the base"
             )
         return body
 
@@ -191,7 +197,9 @@ class AppliedState:
         base = self._base.entry(item.path)
         if item.keeps_leaf:
             if base is None:
-                raise ApplyError.BASE_MISMATCH(f"{item.path} keeps the hash of content that the base does not have")
+                raise ApplyError.BASE_MISMATCH(
+                    f"the delta keeps the earlier content of {item.path}, but the base does not contain that file"
+                )
             leaf = base.leaf
         else:
             leaf = rows.take(lambda: self._body_of(item), absent=item.entry is None)
@@ -248,7 +256,9 @@ class AppliedState:
         for gone in self._delta.gone:
             known = self._base.record(gone.id) if gone.id not in self._removed else None
             if known is not None and record_place(known) != record_place(gone):
-                raise ApplyError(f"the delta removes {gone.id} from a place where the base does not have it")
+                raise ApplyError(
+                    f"the delta removes the record {gone.id} at a position where the base does not contain it"
+                )
             self._gone[gone.id] = gone
 
     @cached_property
@@ -263,7 +273,10 @@ class AppliedState:
             )
             place = places.of(line)
             if line.id in self._gone:
-                raise BadDocument(f"the record {line.id} is both present and removed", entry=archive_layout.REDACTIONS)
+                raise BadDocument(
+                    f"the delta contains the record {line.id} and also lists it as removed",
+                    entry=archive_layout.REDACTIONS,
+                )
             known = self.record(line.id)
             if known is not None:
                 self._replace(known, line, rows)
@@ -272,7 +285,10 @@ class AppliedState:
             elif line.operation == "create" or (line.operation == "delete" and _supersedes(line)):
                 self._append(line, place(), rows)
             elif not self._delta.foreign:
-                raise ApplyError(f"{line.operation} of {line.id}, which the base does not have")
+                raise ApplyError(
+                    f"the delta contains the operation {line.operation} for the record {line.id}, which "
+                    "is not in the base"
+                )
         self._lay_partitions(places.opened)
 
     def _lines(self) -> Iterator[RecordLine]:
@@ -292,7 +308,7 @@ class AppliedState:
         """
         if not self._delta.foreign:
             if line.operation == "create":
-                raise ApplyError(f"{line.id} is created, but the base has it")
+                raise ApplyError(f"the delta creates the record {line.id}, which is in the base already")
         elif memory_records.is_deleted(memory_records.parse_record(known.line)) != (line.operation == "create"):
             return
         data = _dead(line.line) if line.operation == "delete" else line.line
@@ -339,9 +355,13 @@ class AppliedState:
 
 def _check_fit(base: Sequence, delta: DeltaReader) -> None:
     if delta.agent_id.lower() != base.agent_id.lower():
-        raise ApplyError.WRONG_AGENT(f"the delta belongs to the agent {delta.agent_id}, the base to {base.agent_id}")
+        raise ApplyError.WRONG_AGENT(
+            f"the delta belongs to the agent {delta.agent_id}, but the base belongs to {base.agent_id}"
+        )
     if delta.base_sequence != base.number:
-        raise ApplyError.BASE_MISMATCH(f"the delta begins at sequence {delta.base_sequence}, the base is {base.number}")
+        raise ApplyError.BASE_MISMATCH(
+            f"the delta needs a base with sequence {delta.base_sequence}, but the base has sequence {base.number}"
+        )
 
 
 def _with_head(items: list[DeltaItem], has_head: bool) -> Iterator[DeltaItem | None]:
@@ -350,7 +370,7 @@ def _with_head(items: list[DeltaItem], has_head: bool) -> Iterator[DeltaItem | N
     before = [item for item in items if path_key(item.path) < own]
     rest = items[len(before) :]
     if has_head and rest and rest[0].path == archive_layout.MANIFEST:
-        raise BadDocument("the manifest is listed twice", entry=archive_layout.MANIFEST)
+        raise BadDocument("the delta lists the manifest twice", entry=archive_layout.MANIFEST)
     yield from before
     if has_head:
         yield None
@@ -363,7 +383,7 @@ def _arrived(known: Redactions, leaf: Leaf, body: bytes, name: str) -> tuple[Lea
     try:
         return known.arrived(leaf, body)
     except RedactionInvalid as error:
-        raise SignatureError(f"{name} was changed: {error.message}") from None
+        raise SignatureError(f"the content of {name} was changed: {error.message}") from None
 
 
 def _supersedes(line: RecordLine) -> bool:
@@ -398,7 +418,9 @@ class _DeltaLeaves:
         salt, digest = self._rows[self._next]
         self._next += 1
         if absent and not digest:
-            raise BadDocument("the hash of content that is not in the delta is missing", entry=archive_layout.LEAVES)
+            raise BadDocument(
+                "the delta contains neither the content of a file nor its hash", entry=archive_layout.LEAVES
+            )
         return Leaf(digest or hashlib.sha256(salt + body()).digest(), salt)
 
     def finish(self) -> None:
@@ -435,7 +457,10 @@ class _MetaParts:
     def finish(self, laid: dict[str, Entry | None]) -> None:
         for path in (*self._files, *self._cuts, *self._attachments):
             if laid.get(path) is None:
-                raise BadDocument(f"{path} has changed facts but is not listed", entry=archive_layout.MANIFEST)
+                raise BadDocument(
+                    f"the delta changes properties of {path}, but does not list that file",
+                    entry=archive_layout.MANIFEST,
+                )
 
 
 class _AnyName:

@@ -151,7 +151,7 @@ class DeltaReader:
         places."""
         for run in self._list(self.memory, "places", list):
             if not (len(run) == 3 and isinstance(run[0], str) and all(type(part) is int for part in run[1:])):
-                raise self._bad("memory.places", "not a range of places")
+                raise self._bad("memory.places", "each position must be a partition name and two whole numbers")
             yield from ((run[0], run[1] + step) for step in range(run[2]))
 
     def records(self, *, skip_unknown: bool = False) -> Iterator[RecordLine]:
@@ -176,7 +176,8 @@ class DeltaReader:
                 yield found
         if count != self.memory.get("record_count", count):
             raise BadDocument(
-                f"got {count} records, expected {self.memory['record_count']} from the manifest", entry=str(name)
+                f"the delta contains {count} records, but its manifest declares {self.memory['record_count']}",
+                entry=str(name),
             )
 
     def read(self, name: str) -> bytes:
@@ -206,12 +207,15 @@ class DeltaReader:
     def _sequence(self) -> Sequence:
         number = self.new_sequence or self.base_sequence + 1
         if number <= self.base_sequence:
-            raise self._bad("sync.new_sequence", f"{number} does not follow {self.base_sequence}")
+            raise self._bad(
+                "sync.new_sequence",
+                f"the new sequence number {number} must be larger than the base sequence {self.base_sequence}",
+            )
         document = self._optional(archive_layout.SIGNATURE)
         if document is not None:
             signed = sequence_documents.decode_sequence(document)
             if (signed.agent_id, signed.number) != (self.agent_id, number):
-                raise BadDocument("the signature belongs to another sequence", entry=archive_layout.SIGNATURE)
+                raise BadDocument("the signature belongs to a different sequence", entry=archive_layout.SIGNATURE)
             return signed
         time = self._sync.get("new_timestamp") or self.manifest.get("created_at") or ""
         return Sequence(self.agent_id, number, self.base_sequence, 0, str(time), b"")
@@ -223,7 +227,7 @@ class DeltaReader:
         items = [self._item(raw) for name in _LISTS for raw in self._list(self.changes, name, dict)]
         known = {item.path for item in items}
         if len(known) != len(items):
-            raise self._bad("changes", "a path is listed twice")
+            raise self._bad("changes", "the same path is listed twice")
         for name, path in _LAYERS.items():
             if name in self.changes and path not in known:
                 items.append(self._layer(self._object(self.changes, name), path))
@@ -233,7 +237,7 @@ class DeltaReader:
         entry = self._text(change, "file")
         if entry not in self._archive:
             raise ArchiveError.MISSING_ENTRY(
-                "the manifest lists this record, but the file does not contain it", entry=entry
+                "the manifest lists this document, but the delta does not contain it", entry=entry
             )
         self._layer_entries[entry] = path
         return DeltaItem(path, "put", {}, None, None, None, entry)
@@ -241,13 +245,15 @@ class DeltaReader:
     def _item(self, raw: JsonObject) -> DeltaItem:
         path, operation = self._text(raw, "path"), self._text(raw, "operation")
         if operation not in ("put", "patch", "remove"):
-            raise UnknownOperation(f"{self._name}: {operation!r} for {path} is not an operation on a file")
+            raise UnknownOperation(
+                f"{self._name}: the operation {operation!r} for {path} is unknown; expected put, patch or remove"
+            )
         entry = raw.get("entry")
         if entry is not None and (not isinstance(entry, str) or (entry and entry not in self._archive)):
-            raise ArchiveError.MISSING_ENTRY(f"the bytes of {path} are not in the bundle", entry=str(entry))
+            raise ArchiveError.MISSING_ENTRY(f"the new content of {path} is missing in the delta", entry=str(entry))
         size = self._count(raw, "size") if "size" in raw else None
         if operation == "patch" and (not entry or size is None or not raw.get("sha256")):
-            raise self._bad(path, "a patch needs its bytes, size and digest")
+            raise self._bad(path, "a patch needs an entry with its bytes, and the fields size and sha256")
         digests = [self._text(raw, name) if name in raw else None for name in ("sha256", "base_sha256")]
         meta = self._object(raw, "meta", optional=True)
         return DeltaItem(path, operation, meta, digests[0], digests[1], size, entry, raw.get("leaf") == "base")
@@ -258,13 +264,13 @@ class DeltaReader:
     def _object(self, parent: JsonObject, name: str, *, optional: bool = False) -> JsonObject:
         value = parent.get(name, {} if optional else None)
         if not isinstance(value, dict):
-            raise self._bad(name, "not an object")
+            raise self._bad(name, "the value must be an object")
         return value
 
     def _list(self, parent: JsonObject, name: str, kind: type) -> list[Any]:
         value = parent.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
-            raise self._bad(name, f"not a list of {kind.__name__}")
+            raise self._bad(name, f"the value must be a list of {kind.__name__} values")
         return value
 
     def _text(self, parent: JsonObject, name: str) -> str:
@@ -291,7 +297,7 @@ def _manifest(archive: ArchiveReader) -> tuple[JsonObject, str]:
         if name in archive
     }
     if not found:
-        raise ArchiveError.MISSING_ENTRY("the bundle has no manifest", entry=archive_layout.MANIFEST)
+        raise ArchiveError.MISSING_ENTRY("the delta contains no manifest", entry=archive_layout.MANIFEST)
     if len(found) == 2:
         _check_twins(found[archive_layout.DELTA_MANIFEST], found[archive_layout.MANIFEST])
     name = next(iter(found))
@@ -301,7 +307,10 @@ def _manifest(archive: ArchiveReader) -> tuple[JsonObject, str]:
 def _check_twins(small: JsonObject, whole: JsonObject) -> None:
     for name in (*_COMMON, "changes"):
         if not _contained(small.get(name), whole.get(name)):
-            raise BadDocument(f"{name} differs from {archive_layout.MANIFEST}", entry=archive_layout.DELTA_MANIFEST)
+            raise BadDocument(
+                f"the field {name} differs between this manifest and {archive_layout.MANIFEST}",
+                entry=archive_layout.DELTA_MANIFEST,
+            )
 
 
 def _contained(small: object, whole: object) -> bool:
@@ -321,9 +330,9 @@ def _record_line(line: bytes, entry: str, number: int) -> RecordLine:
     else:
         record = json_codec.decode_object(own, entry=entry, line=number)
     if not isinstance(operation, str) or operation not in memory_records.ENUMS["operation"].values:
-        raise UnknownOperation(f"{entry}, line {number}: {operation!r} is not an operation")
+        raise UnknownOperation(f"{entry}, line {number}: the operation {operation!r} is unknown")
     if not isinstance(record.get("id"), str):
-        raise BadDocument("a record without an id", entry=entry, line=number)
+        raise BadDocument("the field `id` of the record is missing", entry=entry, line=number)
     return RecordLine(cast(Operation, operation), record["id"], own, number)
 
 

@@ -25,7 +25,9 @@ class StatedPlaces:
 
         def stated() -> tuple[str, int]:
             if place is None:
-                raise BadDocument("the delta does not state the position of the record", entry=archive_layout.MANIFEST)
+                raise BadDocument(
+                    "the delta does not state the position of a new record", entry=archive_layout.MANIFEST
+                )
             return place
 
         return stated
@@ -69,4 +71,6 @@ def _moment(line: RecordLine) -> str:
     try:
         return times.to_text(times.parse_time(moment))  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise BadDocument("a record without a time", entry=archive_layout.DELTA_RECORDS, line=line.number) from None
+        raise BadDocument(
+            "the record has no valid time", entry=archive_layout.DELTA_RECORDS, line=line.number
+        ) from None

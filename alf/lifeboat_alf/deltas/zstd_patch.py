@@ -38,7 +38,7 @@ def make_patch(base: bytes, new: bytes, packed: int | None = None) -> bytes | No
 def apply_patch(base: bytes, patch: bytes, size: int) -> bytes:
     """Apply a patch to `base` and return the text of `size` bytes. Raises ApplyError when it does not fit."""
     if max(len(base), size) > SIZE_LIMIT or len(base) < _SHORTEST_BASE:
-        raise ApplyError("texts of these sizes are never patched")
+        raise ApplyError("the base or the result is too small or too large for a patch")
     window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW}
     decompressor = zstd.ZstdDecompressor(zstd_dict=_prefix(base), options=window)
     try:
@@ -46,7 +46,7 @@ def apply_patch(base: bytes, patch: bytes, size: int) -> bytes:
     except zstd.ZstdError as error:
         raise ApplyError(f"the patch is damaged ({error})") from None
     if len(new) != size or not decompressor.eof or decompressor.unused_data:
-        raise ApplyError(f"the patch does not give a text of {size} bytes")
+        raise ApplyError(f"the result of the patch must have {size} bytes, but has a different size")
     return new
 
 

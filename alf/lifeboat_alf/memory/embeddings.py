@@ -183,7 +183,7 @@ def _sliced(group: EmbeddingGroup, body: bytes) -> list[bytes]:
     found = [body[start : start + length] for start in starts] if length else [b""] * len(group.records)
     for record_id, data in zip(group.records, found, strict=True):
         if len(data) != length:
-            raise BadDocument(f"the file ends before the vector of {record_id}", entry=group.file)
+            raise BadDocument(f"the file of vectors ends before the vector of record {record_id}", entry=group.file)
     return found
 
 
@@ -276,7 +276,9 @@ class StateVectors:
         start = group.offset + number * length
         data = self._body(group.file)[start : start + length]
         if len(data) != length:
-            raise BadDocument(f"the file ends before the vector of {group.records[number]}", entry=group.file)
+            raise BadDocument(
+                f"the file of vectors ends before the vector of record {group.records[number]}", entry=group.file
+            )
         return data
 
     def _body(self, file: str) -> bytes:
@@ -290,7 +292,7 @@ class StateVectors:
         try:
             return self._state.body(file)
         except KeyError:
-            raise BadDocument("it is listed as a file of vectors and is missing", entry=file) from None
+            raise BadDocument("this file of vectors is listed in the archive, but missing", entry=file) from None
 
     def _held(self, path: str) -> bytes | None:
         try:
@@ -322,9 +324,11 @@ def _group(index: str, item: JsonObject) -> EmbeddingGroup:
     try:
         group = msgspec.convert(item, EmbeddingGroup)
     except msgspec.ValidationError as error:
-        raise BadDocument(f"a group of vectors has the wrong shape ({error})", entry=index) from None
+        raise BadDocument(f"a group of vectors is not valid ({error})", entry=index) from None
     if group.dimensions < 0 or group.offset < 0 or len(group.records) != len(group.computed_at):
-        raise BadDocument("a group of vectors has a negative number, or not one time per record", entry=index)
+        raise BadDocument(
+            "a group of vectors contains a negative number, or a different number of times than of records", entry=index
+        )
     if not group.file.startswith(archive_layout.EMBEDDINGS) or is_index(group.file):
-        raise BadDocument("a group of vectors is at a path that is not for vectors", entry=index)
+        raise BadDocument("the path of a group of vectors is not in the folder for vectors", entry=index)
     return group

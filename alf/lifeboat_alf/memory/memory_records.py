@@ -39,10 +39,10 @@ def check_shape(record: JsonObject, *, entry: str, line: int) -> None:
     """
     for name in _TEXTS:
         if not isinstance(record.get(name), str | None):
-            raise BadDocument(f"the record's {name} is not a string", entry=entry, line=line)
+            raise BadDocument(f"the field {name} of the record must be a string", entry=entry, line=line)
     for name in _OBJECTS:
         if not isinstance(record.get(name), dict | None):
-            raise BadDocument(f"the record's {name} is not an object", entry=entry, line=line)
+            raise BadDocument(f"the field {name} of the record must be an object", entry=entry, line=line)
 
 
 def _enum(default: str | None, *values: str) -> EnumValues:

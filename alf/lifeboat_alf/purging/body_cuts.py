@@ -98,7 +98,10 @@ def _whole(path: str, body: bytes, find: Find, found: list[Span]) -> BodyCut:
     for rest in (b"{}", b"") if path.endswith(".json") and is_json(body) else (b"",):
         if not find(rest):
             return BodyCut((ByteEdit(0, len(body), rest),), rest, found, is_dropped=True)
-    raise PurgeError(f"a match in {path} cannot be removed; use a longer text")
+    raise PurgeError(
+        f"the text to purge cannot be removed from {path}, because the remaining content matches again; "
+        "purge a longer text"
+    )
 
 
 def cut_whole_body(path: str, body: bytes) -> BodyCut:

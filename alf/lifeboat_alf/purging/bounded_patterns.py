@@ -33,7 +33,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     try:
         return check_pattern(re.compile(text))
     except (re.error, RecursionError, OverflowError):
-        raise PurgeError("the pattern is not a regular expression") from None
+        raise PurgeError("the pattern is not a valid regular expression") from None
 
 
 def check_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
@@ -44,7 +44,7 @@ def check_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
     if pattern.search("") is not None:
         raise PurgeError("the pattern matches the empty text, so it would match everything")
     if not _ends(_parser.parse(pattern.pattern, pattern.flags)):
-        raise PurgeError("the pattern has nested repetition such as (a+)+, which may never end")
+        raise PurgeError("the pattern contains a nested repetition such as (a+)+, which can take too long to match")
     return pattern
 
 
@@ -118,4 +118,4 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def _impatient() -> PurgeError:
-    return PurgeError("searching this history for the pattern takes too long; use a text, or a simpler pattern")
+    return PurgeError("the search for the pattern takes too long; use a simpler pattern, or purge a fixed text")

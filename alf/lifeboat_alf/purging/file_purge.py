@@ -99,7 +99,7 @@ def purge_file(
 
 def _check_found(cuts: CutPlan) -> None:
     if not cuts.leaves:
-        raise PurgeError("the file has no match; nothing was written")
+        raise PurgeError("nothing in the file matches, so no new file was written")
 
 
 def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
@@ -117,16 +117,16 @@ def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
 
 def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str) -> None:
     if reason not in REASONS:
-        raise PurgeError(f"{reason!r} is not a reason; use one of {', '.join(REASONS)}")
+        raise PurgeError(f"the reason {reason!r} is unknown; use one of {', '.join(REASONS)}")
     with ArchiveReader(source) as archive:
         if archive_layout.DELTA_MANIFEST in archive or archive_layout.DELTA_RECORDS in archive:
             raise PurgeError(
-                "the file is a delta, and its base would bring a purged record back; "
-                "apply the delta first, then purge the snapshot",
+                "the file is a delta, and applying it to its base could restore a purged record; apply the delta "
+                "first, then purge the resulting snapshot",
                 fix="lifeboat alf apply BASE DELTA -o WHOLE",
             )
     if isinstance(out, Path) and out.exists():
-        raise PurgeError(f"{out} exists; a purge never overwrites a file")
+        raise PurgeError(f"the output file {out} exists already, and a purge never replaces a file")
 
 
 # Planning -------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def _plan(state: State, asked: list[str], request: FilePurgeRequest) -> _FilePur
 def _known(state: State, record_id: str) -> Record:
     record = state.record(record_id)
     if record is None:
-        raise PurgeError(f"there is no record {record_id} in this file; nothing was written")
+        raise PurgeError(f"the file contains no record {record_id}, so no new file was written")
     return record
 
 
@@ -349,10 +349,13 @@ def _counts(plan: _FilePurgePlan) -> dict[str, int]:
 
 def _warnings(cuts: CutPlan) -> list[str]:
     return [
-        *(f"the name of {path}, or a fact about it, contains a match and is not changed" for path in cuts.names),
-        *(f"{path} cannot be read without the match, so all of its content is removed" for path in cuts.dropped),
+        *(f"the name or the properties of {path} contain the purged text, and were not changed" for path in cuts.names),
         *(
-            f"the record {record_id} was derived from a purged one and from others; it stays"
+            f"all content of {path} was removed, because the file cannot be read without the purged text"
+            for path in cuts.dropped
+        ),
+        *(
+            f"the record {record_id} is kept, because it was derived from a purged record and also from others"
             for record_id in cuts.spared
         ),
     ]

@@ -153,7 +153,7 @@ class _PurgePlanner:
         ):
             if not self._wanted.spans(partition, made):
                 return replacement_of(line, (ByteEdit(0, len(line), made),))
-        raise PurgeError("the rest of a purged record contains a match; use a longer text")
+        raise PurgeError("the text to purge also matches the placeholder for a purged record; purge a longer text")
 
     # Entries ----------------------------------------------------------------------------------------------------
 
@@ -230,7 +230,8 @@ class _PurgePlanner:
             after = apply_edits(_held(item), replacement.edits)
             if not merkle.leaf_holds(replacement.leaf, after) or self._found_in(item, after):
                 raise PurgeError(
-                    f"a part of the match would be left in {item.path or item.record_id}; nothing was changed"
+                    "the purge was stopped, because a part of the text would remain in "
+                    f"{item.path or item.record_id}; nothing was changed"
                 )
 
     def _found_in(self, item: PurgeItem, after: bytes) -> list[Span]:

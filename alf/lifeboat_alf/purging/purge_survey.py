@@ -44,7 +44,9 @@ def survey_purge(items: Items, record_ids: Iterable[str], wanted: PurgeTerms, op
     asked = dict.fromkeys(record_ids)
     for record_id in asked:
         if record_id not in kinship.known:
-            raise PurgeError(f"there is no record {record_id}; nothing was changed", fix="lifeboat records list AGENT")
+            raise PurgeError(
+                f"no record has the id {record_id}; nothing was changed", fix="lifeboat records list AGENT"
+            )
     gone, spared = kinship.closure(matched | set(asked), chains=not options.only, derived=options.derived)
     _check_number(len(gone), options)
     texts = _texts_of(items, gone)
@@ -58,8 +60,8 @@ def survey_purge(items: Items, record_ids: Iterable[str], wanted: PurgeTerms, op
 def _check_number(number: int, options: PurgeOptions) -> None:
     if number > options.most_records:
         raise PurgeError(
-            f"{number} records would be purged, more than the limit of {options.most_records}; use a longer text, "
-            "or name the records"
+            f"the purge would remove {number} records, more than the limit of {options.most_records}; use a longer "
+            "text, or give the ids of the records"
         )
 
 

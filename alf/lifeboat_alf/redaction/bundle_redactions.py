@@ -96,7 +96,7 @@ def decode_bundle_redactions(document: JsonObject | None, agent_id: str) -> Bund
     gone = sorted(map(_gone, list_of(document, "records", entry=archive_layout.REDACTIONS)), key=record_place)
     for record in gone:
         if not known.is_gone(record.leaf.digest):
-            raise SignatureError(f"the record {record.id} in {record.partition} is left out, and no purge removed it")
+            raise SignatureError(f"the record {record.id} is missing in {record.partition}, but no purge removed it")
     _check_once(gone)
     return BundleRedactions(known, tuple(gone), _metas(document))
 
@@ -110,10 +110,11 @@ def _redactions(document: JsonObject, agent_id: str) -> Iterator[Redaction]:
             raise BadDocument(error.message, entry=archive_layout.REDACTIONS) from None
         if redaction.agent_id.lower() != agent_id.lower():
             raise BadDocument(
-                f"{redaction.id} belongs to the agent {redaction.agent_id}", entry=archive_layout.REDACTIONS
+                f"the purge record {redaction.id} belongs to the agent {redaction.agent_id}",
+                entry=archive_layout.REDACTIONS,
             )
         if redaction.id in seen:
-            raise BadDocument(f"{redaction.id} is listed twice", entry=archive_layout.REDACTIONS)
+            raise BadDocument(f"the purge record {redaction.id} is listed twice", entry=archive_layout.REDACTIONS)
         seen.add(redaction.id)
         yield redaction
 
@@ -122,7 +123,9 @@ def _gone(item: Any) -> GoneRecord:
     match item:
         case [str(record_id), str(partition), int(position), str(leaf)] if _is_position(position) and _is_leaf(leaf):
             return GoneRecord(record_id, partition, position, Leaf(bytes.fromhex(leaf)))
-    raise BadDocument("a removed record must be [id, partition, position, leaf]", entry=archive_layout.REDACTIONS)
+    raise BadDocument(
+        "a removed record must be given as [id, partition, position, hash]", entry=archive_layout.REDACTIONS
+    )
 
 
 def _is_position(value: int) -> bool:
@@ -138,14 +141,14 @@ def _is_leaf(text: str) -> bool:
 
 def _check_once(gone: list[GoneRecord]) -> None:
     if len({record.id for record in gone}) != len(gone):
-        raise BadDocument("a record is removed twice", entry=archive_layout.REDACTIONS)
+        raise BadDocument("the same record is listed as removed twice", entry=archive_layout.REDACTIONS)
     if len({record_place(record) for record in gone}) != len(gone):
-        raise BadDocument("two records are removed from the same position", entry=archive_layout.REDACTIONS)
+        raise BadDocument("two removed records have the same position", entry=archive_layout.REDACTIONS)
 
 
 def _metas(document: JsonObject) -> JsonObject:
     listed = read_object_field(document, "metas", entry=archive_layout.REDACTIONS)
     for path, parts in listed.items():
         if not isinstance(parts, dict) or not parts or any(part not in _PARTS for part in parts):
-            raise BadDocument(f"the earlier facts of {path} are not valid", entry=archive_layout.REDACTIONS)
+            raise BadDocument(f"the earlier properties of {path} are not valid", entry=archive_layout.REDACTIONS)
     return listed

@@ -119,7 +119,7 @@ def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
         return body
     made = apply_edits(body, replacement.edits)
     if not merkle.leaf_holds(replacement.leaf, made):
-        raise RedactionInvalid("the edits do not produce the content that the redaction states")
+        raise RedactionInvalid("the changes in the purge record do not result in the content whose hash it states")
     return made
 
 
@@ -345,7 +345,7 @@ def apply_edits(body: bytes, edits: Iterable[ByteEdit]) -> bytes:
     pieces, position = [], 0
     for edit in edits:
         if edit.offset < position or edit.length < 0 or edit.offset + edit.length > len(body):
-            raise RedactionInvalid("an edit does not match these bytes")
+            raise RedactionInvalid("a change in the purge record lies outside the content")
         pieces += [body[position : edit.offset], edit.insert]
         position = edit.offset + edit.length
     return b"".join([*pieces, body[position:]])
@@ -456,18 +456,18 @@ def decode_redaction(document: Any) -> Redaction:
     try:
         return _from_json(document)
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
-        raise RedactionInvalid(f"the redaction is not well formed: {type(error).__name__}") from None
+        raise RedactionInvalid(f"the purge record is not valid: {type(error).__name__}") from None
 
 
 def _from_json(document: JsonObject) -> Redaction:
     if document["version"] != VERSION or document["scope"] not in SCOPES:
-        raise ValueError("unknown version or scope")
+        raise ValueError("the version or the scope of the purge record is unknown")
     signature = document.get("signature")
     if signature is not None and not isinstance(signature, dict):
-        raise TypeError("the signature is not an object")
+        raise TypeError("the signature of the purge record must be an object")
     leaves = document["leaves"]
     if not isinstance(leaves, dict):
-        raise TypeError("the hashes in the redaction are not an object")
+        raise TypeError("the hashes in the purge record must be an object")
     return Redaction(
         id=_id(document["id"]),
         agent_id=_text(document["agent_id"]),
@@ -518,7 +518,7 @@ def _list(value: Any) -> list[Any]:
 def _id(value: Any) -> str:
     """Check an id, which must have its canonical spelling because files are named after it."""
     if not (ids.is_uuid(_text(value)) and value == value.lower()):
-        raise ValueError("not an id")
+        raise ValueError("the value must be an id")
     return str(value)
 
 
@@ -537,5 +537,5 @@ def _count(value: Any) -> int:
 def _bytes(value: Any, length: int) -> bytes:
     data = bytes.fromhex(_text(value))
     if len(data) != length or data.hex() != value:
-        raise ValueError("not the expected number of bytes in hexadecimal")
+        raise ValueError("the value must be hexadecimal and have the expected length")
     return data

@@ -38,14 +38,14 @@ class LinkInPath(OSError):
     """A link where a directory or a file was expected."""
 
     def __init__(self, path: StrPath) -> None:
-        super().__init__(errno.ELOOP, "its path contains a symbolic link", os.fspath(path))
+        super().__init__(errno.ELOOP, "the path of the file contains a symbolic link", os.fspath(path))
 
 
 class FolderReplaced(OSError):
     """A directory was replaced since it was listed."""
 
     def __init__(self, path: StrPath) -> None:
-        super().__init__(errno.ESTALE, "its folder was replaced after it was listed", os.fspath(path))
+        super().__init__(errno.ESTALE, "the folder of the file was replaced after it was listed", os.fspath(path))
 
 
 OpenAt2 = Callable[[int, str, int, int], int]
@@ -84,7 +84,7 @@ def load_openat2() -> OpenAt2 | None:
 def _open(folder: int, relative: str, flags: int, mode: int) -> int:
     """Open a path below a directory. Raises LinkInPath, OSError."""
     if "\0" in relative:
-        raise OSError(errno.EINVAL, "a name contains a NUL", relative)
+        raise OSError(errno.EINVAL, "a file name contains a zero byte", relative)
     call = load_openat2()
     try:
         if call is not None:
@@ -229,7 +229,7 @@ class PathBeneath:
     def __init__(self, folder: HeldFolder, relative: str) -> None:
         """Take a relative path below the directory, "" for itself. Raises OSError for one that leaves it."""
         if relative and not {"", ".", ".."}.isdisjoint(relative.split("/")):
-            raise OSError(errno.EXDEV, "the path does not stay below its folder", os.path.join(folder.path, relative))
+            raise OSError(errno.EXDEV, "the path leads outside its folder", os.path.join(folder.path, relative))
         self.folder = folder
         self.relative = relative
 

@@ -62,7 +62,7 @@ def join_entry_parts(documents: MetaDocuments, present: Container[str], warnings
     for document, paths in ((archive_layout.MEMORY_INDEX, records), (archive_layout.CUTS, documents.cuts)):
         for path in paths:
             if path not in known and path not in present:
-                warnings.append(f"{document}: {path} is not in the archive")
+                warnings.append(f"{document} mentions the file {path}, which is not in the archive")
     return {
         path: _part(path, documents, records, artifacts.get(path))
         for path in known | set(records) | set(documents.cuts)
@@ -92,7 +92,10 @@ def _part(
 def _absent(path: str, value: Any) -> tuple[int, str | None]:
     size, sha256 = (value.get("size"), value.get("sha256")) if isinstance(value, dict) else (None, None)
     if not isinstance(size, int) or isinstance(size, bool) or not isinstance(sha256, str | None):
-        raise BadDocument(f"{path} is absent without its size", entry=archive_layout.FILES)
+        raise BadDocument(
+            f"the size of {path} is missing, although the archive does not contain its content",
+            entry=archive_layout.FILES,
+        )
     return size, sha256
 
 
@@ -102,6 +105,6 @@ def _artifacts(document: JsonObject, present: Container[str]) -> dict[str, artif
         artifact = artifact_index.decode_artifact(item, present, number=number)
         check_name(artifact.path)
         if artifact.path in found:
-            raise BadDocument(f"two attachments describe {artifact.path}", entry=archive_layout.ATTACHMENTS)
+            raise BadDocument(f"two attachments have the same path {artifact.path}", entry=archive_layout.ATTACHMENTS)
         found[artifact.path] = artifact
     return found

@@ -92,7 +92,7 @@ class SnapshotLines:
         position = number if skipped is None else number + bisect_right(skipped, number)
         leaf = self._salts.leaf(self._salts.record_number(self._starts[file] + number), line)
         if not leaf.salt and not self._purged.redactions.hold(leaf, line):
-            raise SignatureError(f"no hash covers the record {record_id} in {file}")
+            raise SignatureError(f"the hash of the record {record_id} in {file} is missing")
         return Record(record_id, file, position, leaf, line)
 
     def _records_of(self, file: str) -> Iterator[Record]:
@@ -104,17 +104,23 @@ class SnapshotLines:
                 line = self._without_mark(line, file)
             record_id = _strict_id(line, file, number) if strict else _ids.decode(line).id
             if count == self._counts[file]:
-                raise BadDocument(f"contains more than the {count} records it declares", entry=file, line=number)
+                raise BadDocument(
+                    f"the partition contains more records than the {count} that the manifest declares",
+                    entry=file,
+                    line=number,
+                )
             yield self._record(record_id, file, count, line)
             count += 1
         if count != self._counts[file]:
-            raise BadDocument(f"contains {count} records, but declares {self._counts[file]}", entry=file)
+            raise BadDocument(
+                f"the partition contains {count} records, but the manifest declares {self._counts[file]}", entry=file
+            )
         self._proven.add(file)
 
     def _without_mark(self, line: bytes, file: str) -> bytes:
         if line.startswith(BOM) and file not in self._marked:
             self._marked.add(file)
-            self._warnings.append(f"{file}: begins with a byte order mark")
+            self._warnings.append(f"{file} begins with a byte order mark")
         return line.removeprefix(BOM)
 
 
@@ -125,7 +131,10 @@ def _skipped(purged: BundleRedactions, counts: dict[str, int]) -> dict[str, list
         before = skipped.setdefault(gone.partition, [])
         before.append(gone.position - len(before))
         if before[-1] > counts.get(gone.partition, 0):
-            message = f"{gone.id} was removed from {gone.partition}, which has no position {gone.position}"
+            message = (
+                f"the record {gone.id} is listed as removed from {gone.partition}, which has no position "
+                f"{gone.position}"
+            )
             raise BadDocument(message, entry=archive_layout.REDACTIONS)
     return skipped
 
@@ -142,7 +151,7 @@ def _strict_id(line: bytes, file: str, number: int) -> str:
     record = json_codec.decode_object(line, entry=file, line=number)
     record_id = record.get("id")
     if not isinstance(record_id, str) or not record_id:
-        raise BadDocument("the record has no id", entry=file, line=number)
+        raise BadDocument("the field `id` of the record is missing", entry=file, line=number)
     memory_records.check_shape(record, entry=file, line=number)
     return record_id
 
@@ -185,4 +194,4 @@ def _unnamed_file() -> IO[bytes]:
 
 
 def _twice(record: Record) -> BadDocument:
-    return BadDocument(f"the id {record.id} is used twice", entry=record.partition, line=record.position + 1)
+    return BadDocument(f"two records have the id {record.id}", entry=record.partition, line=record.position + 1)

@@ -109,12 +109,15 @@ class SnapshotReader:
         """Remove the outer object from a document of another writer. A signed one stays as its digest covers it."""
         if not self.sequence.digest and is_wrapped(path, document):
             self._respelled[path] = json_codec.encode_pretty(unwrap_document(path, document))
-            self.warnings.append(f"{self._content[path]}: has an outer object, as in the text of the ALF specification")
+            self.warnings.append(
+                f"{self._content[path]}: the document is inside an outer object, as in the text of "
+                "the format's specification"
+            )
 
     def _required(self, name: str) -> JsonObject:
         data = self._archive.read(name, DOCUMENT_LIMIT)
         if data.startswith(BOM):
-            self.warnings.append(f"{name}: begins with a byte order mark")
+            self.warnings.append(f"{name} begins with a byte order mark")
         return read_object(data, entry=name)
 
     def _optional(self, name: str) -> JsonObject | None:
@@ -142,13 +145,17 @@ class SnapshotReader:
         """Check that a listed layer exists. An index can be derived, and an empty layer may be missing."""
         fields = self.manifest["layers"].get(layer)
         if fields is not None and layer != "memory" and fields.get("count") != 0:
-            raise ArchiveError.MISSING_ENTRY(f"the manifest lists it as {layer}", entry=name)
+            raise ArchiveError.MISSING_ENTRY(
+                f"the manifest lists this file as {layer}, but the archive does not contain it", entry=name
+            )
 
     def _check_alias(self, name: str, path: str) -> None:
         if path in self._archive:
-            raise BadDocument(f"both {name} and {path} claim to be the same document", entry=archive_layout.MANIFEST)
+            raise BadDocument(f"{name} and {path} are given as the same document", entry=archive_layout.MANIFEST)
         if name in (archive_layout.MANIFEST, *archive_layout.DERIVED):
-            raise BadDocument(f"{name} must not be named {path}", entry=archive_layout.MANIFEST)
+            raise BadDocument(
+                f"the document {path} cannot have the name {name}, which is reserved", entry=archive_layout.MANIFEST
+            )
 
     def _partition_counts(self) -> dict[str, int]:
         """Return {partition file: number of records} in the order of the state. Empty partitions are not in the
@@ -158,12 +165,16 @@ class SnapshotReader:
         for item in self.manifest["layers"].get("memory", {}).get("partitions", []):
             file = item["file"]
             if file in taken:
-                raise BadDocument(f"{file} is not a partition", entry=archive_layout.MANIFEST)
+                raise BadDocument(
+                    f"{file} is listed as a partition, but is a different document", entry=archive_layout.MANIFEST
+                )
             if file in self._archive:
                 counts[file] = item.get("record_count", 0)
                 self._expect_partition(file, item.get("checksum"))
             elif item.get("record_count", 0):
-                raise ArchiveError.MISSING_ENTRY("the manifest lists it as a partition", entry=file)
+                raise ArchiveError.MISSING_ENTRY(
+                    "the manifest lists this file as a partition, but the archive does not contain it", entry=file
+                )
         return dict(sorted(counts.items()))
 
     def _expect_partition(self, file: str, checksum: object) -> None:
@@ -174,13 +185,15 @@ class SnapshotReader:
         for path, part in self._parts.items():
             if entry_metas.ATTACHMENT in part.meta and not part.absent:
                 if part.size != self._archive.size(self._content[path]):
-                    raise ArchiveError.CHECKSUM("has another size than its attachment states", entry=path)
+                    raise ArchiveError.CHECKSUM(
+                        "the size of the file differs from the size in the list of attachments", entry=path
+                    )
                 if part.sha256:
                     self._expect(self._content[path], part.sha256)
 
     def _expect(self, name: str, digest: str) -> None:
         if self._digests.setdefault(name, digest) != digest:
-            raise ArchiveError.CHECKSUM("two documents list different digests", entry=name)
+            raise ArchiveError.CHECKSUM("two documents state different digests for this file", entry=name)
 
     def _documents(self) -> MetaDocuments:
         def read(path: str) -> JsonObject:
@@ -220,12 +233,15 @@ class SnapshotReader:
             return None
         if archive_layout.LEAVES not in self._archive:
             raise ArchiveError.MISSING_ENTRY(
-                "a signed archive must contain the list of hashes", entry=archive_layout.LEAVES
+                "the archive is signed but contains no list of hashes", entry=archive_layout.LEAVES
             )
         rows = LeafRows(self._archive.read(archive_layout.LEAVES))
         expected = len(self._paths) + sum(partitions.values())
         if len(rows) != expected:
-            raise BadDocument(f"{len(rows)} hashes, expected {expected}", entry=archive_layout.LEAVES)
+            raise BadDocument(
+                f"the list of hashes has {len(rows)} rows, but the archive needs {expected}",
+                entry=archive_layout.LEAVES,
+            )
         return rows
 
     def _check_presence(self) -> None:
@@ -234,9 +250,14 @@ class SnapshotReader:
             part = self._parts.get(path, _PART_OF_NOTHING)
             here = path in self._content or path == archive_layout.MANIFEST or not entry_metas.is_file(part.meta)
             if not here and not part.absent:
-                raise ArchiveError.MISSING_ENTRY("a document lists it, but the file does not contain it", entry=path)
+                raise ArchiveError.MISSING_ENTRY(
+                    "a document mentions this file, but the archive does not contain it", entry=path
+                )
             if here and not self._is_covered(self._numbers[path]):
-                raise BadDocument(f"the bytes of {path} have no salt", entry=archive_layout.LEAVES)
+                raise BadDocument(
+                    f"the content of {path} cannot be verified, because its hash has no salt",
+                    entry=archive_layout.LEAVES,
+                )
 
     def _is_covered(self, number: int) -> bool:
         """Return whether bytes can be checked: by a salt, or by a redaction that names the leaf."""
@@ -258,7 +279,8 @@ class SnapshotReader:
             leaf = b"" if self._salts.salt(number) else self._salts.stored_leaf(number)
             if _without_empty(self.redactions.meta(original, leaf)) != part.meta:
                 raise BadDocument(
-                    f"the earlier facts of {path} do not give its present facts", entry=archive_layout.REDACTIONS
+                    f"the earlier properties of {path} do not match its current properties",
+                    entry=archive_layout.REDACTIONS,
                 )
             self._parts[path] = replace(part, meta=original)
 
@@ -332,7 +354,7 @@ class SnapshotReader:
                 self._required(self._content[entry.path])
         self._lines.check()
         if self.sequence.digest and merkle.state_digest(self, check_bodies=False) != self.sequence.digest:
-            raise SignatureError("the archive differs from the state of its digest")
+            raise SignatureError("the content of the archive does not match its signed digest")
 
     def _entry(self, path: str) -> Entry:
         if path not in self._known:
@@ -357,7 +379,7 @@ class SnapshotReader:
         """Return an entry whose bytes come from a redaction. Raises SignatureError for any other bytes."""
         body = self.body(path)
         if not self.redactions.hold(leaf, body):
-            raise SignatureError(f"{path} was changed after it was purged")
+            raise SignatureError(f"{path} was changed after a purge")
         return Entry(path, part.meta, leaf, len(body), None)
 
     def _measured(self, path: str, part: EntryParts, number: int) -> Entry:

@@ -165,7 +165,9 @@ class _SnapshotWriting:
         """Check that bytes without a salt come from a redaction."""
         self.unsalted.append(entry.leaf.digest)
         if self.signed and written and not self.redactions.hold(entry.leaf, self.state.body(entry.path)):
-            raise BadDocument("its bytes have no salt", entry=entry.path)
+            raise BadDocument(
+                "the content of the file cannot be verified, because its hash has no salt", entry=entry.path
+            )
 
     def _body(self, entry: Entry) -> bool:
         """Write the bytes of an entry; return False when no archive holds them or they are missing."""
@@ -200,7 +202,10 @@ class _SnapshotWriting:
 
     def _partition(self, file: str, records: Iterator[Record]) -> None:
         if all(item["file"] != file for item in self.head.get("partitions", [])):
-            raise BadDocument(f"the manifest does not list {file}, which has records", entry=archive_layout.MANIFEST)
+            raise BadDocument(
+                f"the manifest does not list the partition {file}, which contains records",
+                entry=archive_layout.MANIFEST,
+            )
         with self.archive.stream(file) as entry:
             self.contents.record_counts[file] = self._lines(entry, file, records)
 
@@ -227,7 +232,9 @@ class _SnapshotWriting:
     def _check_line(self, record: Record) -> None:
         self.unsalted.append(record.leaf.digest)
         if self.signed and not self.redactions.hold(record.leaf, record.line):
-            raise BadDocument(f"the record {record.id} has no salt", entry=record.partition)
+            raise BadDocument(
+                f"the record {record.id} cannot be verified, because its hash has no salt", entry=record.partition
+            )
 
     # Derived ----------------------------------------------------------------------------------------------------
 
@@ -299,7 +306,7 @@ def _part_key(part: tuple[str, Any]) -> bytes:
 def _unwritable(line: bytes, file: str, number: int) -> Exception:
     if len(line) > LINE_LIMIT:
         return ArchiveError.TOO_LARGE(f"the record is longer than {LINE_LIMIT} bytes", entry=file, line=number)
-    return BadDocument("the record is not one line of JSON", entry=file, line=number)
+    return BadDocument("the record must be one line of JSON", entry=file, line=number)
 
 
 class _CountingOutput:

@@ -41,9 +41,9 @@ def check_meta(path: str, meta: JsonObject) -> JsonObject:
     """Check a meta from outside, because restoring relies on the types of its fields. Raises BadDocument."""
     for name, fits in _KINDS.items():
         if name in meta and not fits(meta[name]):
-            raise BadDocument(f"{name} is not valid", entry=path)
+            raise BadDocument(f"the property {name} of the file is not valid", entry=path)
     if meta.get("type") == "link" and "target" not in meta:
-        raise BadDocument("a link without a target", entry=path)
+        raise BadDocument("the file is a link, but its target is missing", entry=path)
     return meta
 
 

@@ -108,11 +108,11 @@ def state_digest(state: State, *, check_bodies: bool = True) -> bytes:
             yield entry_item(entry)
         for record in state.records():
             if check_bodies and not known.hold(record.leaf, record.line):
-                raise SignatureError(f"the record {record.id} in {record.partition} was changed")
+                raise SignatureError(f"the record {record.id} in {record.partition} differs from the signed record")
             yield record_item(record)
         for gone in state.gone():
             if not known.is_gone(gone.leaf.digest):
-                raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge removed it")
+                raise SignatureError(f"the record {gone.id} in {gone.partition} is missing, and no purge removed it")
             yield record_item(gone)
 
     return digest_of_items(items())
@@ -124,4 +124,4 @@ def _check_entry(state: State, entry: Entry) -> None:
     except BodyAbsent:
         return
     if not state.redactions.hold(entry.leaf, body):
-        raise SignatureError(f"{entry.path} was changed")
+        raise SignatureError(f"{entry.path} differs from the signed content")

@@ -64,7 +64,7 @@ def _check_layer(delta: DeltaReader, found: Validation, name: str, path: str) ->
     if stated not in (None, document.get("version")):
         found.error(
             "wrong_fact",
-            f"new_version is {stated}, but the identity has {document['version']}",
+            f"the field `new_version` is {stated}, but the identity has the version {document['version']}",
             archive_layout.MANIFEST,
         )
 
@@ -76,4 +76,6 @@ def _check_places(delta: DeltaReader, found: Validation) -> None:
     wanted = sum(line.operation != "update" for line in delta.records())
     stated = sum(1 for _ in delta.places())
     if wanted != stated:
-        found.error("wrong_fact", f"got {stated} positions for {wanted} records", archive_layout.MANIFEST)
+        found.error(
+            "wrong_fact", f"the delta states {stated} positions for {wanted} new records", archive_layout.MANIFEST
+        )

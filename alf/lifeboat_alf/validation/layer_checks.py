@@ -24,7 +24,10 @@ def without_outer_object(found: Validation, path: str, document: JsonObject, ent
     """Return the document in the shape of the schemas, with a warning for an outer object as in ALF §3.2.2."""
     if is_wrapped(path, document):
         found.warn(
-            "wrapped", "has an outer object, as in the text of the ALF specification and not in its schemas", entry
+            "wrapped",
+            "the document is inside an outer object, as in the text of the format's specification but "
+            "not in its schemas",
+            entry,
         )
     return unwrap_document(path, document)
 
@@ -35,7 +38,7 @@ def check_layer(found: Validation, name: str, document: JsonObject, entry: str) 
         return False
     listed = [item["id"] for item in document.get(name, [])] if name != "identity" else []
     for twice in sorted({item for item in listed if listed.count(item) > 1}):
-        found.error("duplicate_id", f"the id {twice} is used twice", entry)
+        found.error("duplicate_id", f"two items have the id {twice}", entry)
     if name == "credentials":
         check_payloads(found, document, entry)
     return True
@@ -75,7 +78,8 @@ def check_capabilities(found: Validation, identity: JsonObject, credentials: Jso
         for missing in sorted(set(capability.get("credential_ids", [])) - known):
             found.warn(
                 "dangling",
-                f"the capability {capability['name']!r} refers to the credential {missing}, which is missing",
+                f"the capability {capability['name']!r} needs the credential {missing}, which is missing in the "
+                "archive",
                 entry,
             )
 
@@ -86,12 +90,14 @@ def check_attachment(found: Validation, item: JsonObject, digests: dict[str, str
     if path is None:
         return
     if path not in digests:
-        found.error("missing_entry", f"{path} is listed as included and is missing", entry)
+        found.error("missing_entry", f"the file {path} is listed as included, but is missing in the archive", entry)
         return
     if sizes[path] != item["size_bytes"]:
-        found.error("wrong_fact", f"{path} has {sizes[path]} bytes, but {item['size_bytes']} are listed", entry)
+        found.error(
+            "wrong_fact", f"the file {path} has {sizes[path]} bytes, but {item['size_bytes']} bytes are listed", entry
+        )
     if item["hash"]["algorithm"] == "sha256" and digests[path] != item["hash"]["value"].lower():
-        found.error("checksum", f"{path} does not match its hash", entry)
+        found.error("checksum", f"the content of {path} does not match the listed hash", entry)
 
 
 def check_references(found: Validation, document: JsonObject, known: set[str]) -> None:
@@ -100,7 +106,7 @@ def check_references(found: Validation, document: JsonObject, known: set[str]) -
         for missing in sorted(set(item.get("referenced_by", [])) - known):
             found.warn(
                 "dangling",
-                f"{item['filename']} refers to the record {missing}, which is missing",
+                f"the attachment {item['filename']} refers to the record {missing}, which is missing in the archive",
                 archive_layout.ATTACHMENTS,
             )
 

@@ -42,7 +42,7 @@ class RecordChecks:
             return
         self._remember(record["id"], place)
         if ids.is_uuid(record["id"]) and not ids.is_version_7(record["id"]):
-            self.found.warn("id_not_v7", f"{record['id']} is not a UUIDv7", *place)
+            self.found.warn("id_not_v7", f"the id {record['id']} is not a UUID version 7", *place)
         if record["agent_id"].lower() != self.agent_id.lower():
             self.found.warn("other_agent", f"the record belongs to the agent {record['agent_id']}", *place)
         self._check_vectors(record, place)
@@ -55,7 +55,7 @@ class RecordChecks:
         confidence = record.get("confidence")
         if type(confidence) not in (int, float) or 0 <= float(confidence or 0) <= 1:
             return record
-        self.found.warn("confidence_range", f"the confidence {confidence} is outside 0..1", *place)
+        self.found.warn("confidence_range", f"the confidence {confidence} is not between 0 and 1", *place)
         return {name: value for name, value in record.items() if name != "confidence"}
 
     def take_purged(self, purged: BundleRedactions) -> None:
@@ -67,15 +67,19 @@ class RecordChecks:
         """Report links to missing records as warnings (ALF §3.1.12)."""
         for field_name, target, place in self._links:
             if target not in self.known and target not in self.purged:
-                self.found.warn("dangling", f"{field_name} refers to {target}, which is missing", *place)
+                self.found.warn(
+                    "dangling",
+                    f"the field {field_name} refers to the record {target}, which is missing in the archive",
+                    *place,
+                )
 
     def _remember(self, record_id: Any, place: DocumentPlace) -> None:
         if not isinstance(record_id, str):
             return
         if record_id in self.known:
-            self.found.error("duplicate_id", f"the id {record_id} is used twice", *place)
+            self.found.error("duplicate_id", f"two records have the id {record_id}", *place)
         if record_id in self.gone:
-            self.found.error("not_gone", f"the record {record_id} is listed as removed and is present", *place)
+            self.found.error("not_gone", f"the record {record_id} is listed as removed, but is in the archive", *place)
         self.known.add(record_id)
 
     def _follow(self, record: JsonObject, place: DocumentPlace) -> None:
@@ -87,11 +91,17 @@ class RecordChecks:
         for embedding in record.get("embeddings", []):
             self.has_embeddings = True
             if len(embedding["vector"]) != embedding["dimensions"]:
-                message = f"a vector of {len(embedding['vector'])} numbers claims {embedding['dimensions']} dimensions"
+                message = (
+                    f"a vector has {len(embedding['vector'])} numbers, but declares {embedding['dimensions']} "
+                    "dimensions"
+                )
                 self.found.error("dimensions", message, *place)
 
     def _check_day(self, record: JsonObject, partition: Partition, place: DocumentPlace) -> None:
         day = partitions.day_of(memory_records.created_at(record))
         if not partitions.covers_day(partition, day):
-            message = f"created_at {day} is outside {partition.first}..{partitions.end_of(partition)}"
+            message = (
+                f"the record was created on {day}, outside the period {partition.first} to "
+                f"{partitions.end_of(partition)} of its partition"
+            )
             self.found.report(self.ours, "outside_partition", message, *place)

@@ -32,12 +32,16 @@ def check_shape(found: Validation, document: Any, kind: type[msgspec.Struct], pl
     for enum, value in _ENUMS_IN.get(kind, _nothing)(document):
         if value not in memory_records.ENUMS[enum].values:
             reads = memory_records.reads_as(enum, value)
-            found.warn("unknown_enum", f"{enum} {value!r} is not known; it is kept and read as {reads!r}", *place)
+            found.warn(
+                "unknown_enum",
+                f"the value {value!r} of the field {enum} is unknown; it is kept, and read as {reads!r}",
+                *place,
+            )
     for text in formatted_texts(document, kind):
         if text.format == "uuid" and not ids.is_uuid(text.value):
-            found.warn("not_a_uuid", f"{text.name} {text.value!r} is not a UUID", *place)
+            found.warn("not_a_uuid", f"the value {text.value!r} of the field {text.name} is not a UUID", *place)
         elif text.format == "uri" and not is_uri(text.value):
-            found.warn("not_a_uri", f"{text.name} {text.value!r} is not a URI", *place)
+            found.warn("not_a_uri", f"the value {text.value!r} of the field {text.name} is not a URI", *place)
     return True
 
 

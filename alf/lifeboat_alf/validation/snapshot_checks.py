@@ -44,7 +44,9 @@ class _SnapshotCheck:
     def fact(self, name: str, stated: object, real: object, entry: str = archive_layout.MANIFEST) -> None:
         """Check a figure that the manifest may give."""
         if stated is not None and stated != real:
-            self.found.error("wrong_fact", f"{name} is {stated!r}, the content says {real!r}", entry)
+            self.found.error(
+                "wrong_fact", f"the manifest states {stated!r} for {name}, but the content has {real!r}", entry
+            )
 
 
 def check_snapshot(archive: ArchiveReader, manifest: JsonObject, found: Validation) -> None:
@@ -102,15 +104,17 @@ def check_entry_map(found: Validation, manifest: JsonObject, digests: dict[str, 
     if entries is None:
         return
     if manifest.get("checksum") != entries_checksum(entries):
-        found.error("checksum", "the checksum does not cover the listed entries", archive_layout.MANIFEST)
+        found.error(
+            "checksum", "the checksum does not match the list of entries in the manifest", archive_layout.MANIFEST
+        )
     present = digests.keys() - {archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST}
     for name in sorted(entries.keys() - digests.keys()):
-        found.error("missing_entry", "the manifest lists it, but the file does not contain it", name)
+        found.error("missing_entry", "the manifest lists this entry, but the archive does not contain it", name)
     for name in sorted(present - entries.keys()):
-        found.error("checksum", "the manifest does not list it", name)
+        found.error("checksum", "the archive contains this entry, but the manifest does not list it", name)
     for name in sorted(present & entries.keys()):
         if entries[name] != digests[name]:
-            found.error("checksum", "differs from what the manifest lists", name)
+            found.error("checksum", "the content of the entry does not match its digest in the manifest", name)
 
 
 def _check_redactions(run: _SnapshotCheck) -> None:
@@ -137,7 +141,9 @@ def _check_layers(run: _SnapshotCheck) -> None:
             layer_checks.check_owners(run.found, name, document, run.records.agent_id, entry)
             _check_layer_facts(run, name, document)
         elif name in run.layers and document is None and run.layers[name].get("count") != 0:
-            run.found.error("missing_entry", f"the manifest lists it as {name}", entry)
+            run.found.error(
+                "missing_entry", f"the manifest lists this file as {name}, but the archive does not contain it", entry
+            )
     identity, credentials = run.documents.get("identity", {}), run.documents.get("credentials", {})
     layer_checks.check_capabilities(run.found, identity, credentials, archive_layout.IDENTITY)
 
@@ -157,14 +163,18 @@ def _is_emptied(run: _SnapshotCheck, document: JsonObject | None, entry: str) ->
     """Return whether a purge left an empty document, because it could not be cut and still be read."""
     emptied = document == {} and archive_layout.REDACTIONS in run.digests
     if emptied:
-        run.found.warn("purged", "a purge removed all of it", entry)
+        run.found.warn("purged", "a purge removed the whole content of the document", entry)
     return emptied
 
 
 def _check_layer_facts(run: _SnapshotCheck, name: str, document: JsonObject) -> None:
     listed = run.layers.get(name)
     if listed is None:
-        run.found.warn("not_listed", f"the manifest does not list the {name}", archive_layout.MANIFEST)
+        run.found.warn(
+            "not_listed",
+            f"the archive contains a document for {name}, but the manifest does not list it",
+            archive_layout.MANIFEST,
+        )
         return
     if name == "identity":
         run.fact("layers.identity.version", listed["version"], document["version"])
@@ -199,7 +209,7 @@ def _check_memory(run: _SnapshotCheck) -> None:
     listed = memory.get("partitions", [])
     ordered = partitions.from_head({"partitions": listed})
     if [item["file"] for item in listed] != [partition.file for partition in ordered]:
-        message = "the partitions are not listed in order of their dates"
+        message = "the partitions are not listed in the order of their dates"
         run.found.report(run.records.ours, "order", message, archive_layout.MANIFEST)
     _check_ranges(run, ordered)
     counts = [_check_partition(run, item) for item in listed]
@@ -209,7 +219,7 @@ def _check_memory(run: _SnapshotCheck) -> None:
     vector_checks.check_vectors(run.found, run.archive, run.sizes, run.records.known)
     for name in run.archive.names():
         if name.startswith(archive_layout.PARTITIONS) and name not in {item["file"] for item in listed}:
-            run.found.error("not_listed", "the manifest does not list the partition", name)
+            run.found.error("not_listed", "the manifest does not list this partition", name)
     _check_index(run, memory)
     if "attachments" in run.documents:
         layer_checks.check_references(run.found, run.documents["attachments"], run.records.known)
@@ -220,18 +230,32 @@ def _check_ranges(run: _SnapshotCheck, listed: list[Partition]) -> None:
     for partition in listed:
         if partition.sealed and partition.last is None:
             run.found.report(
-                ours, "sealed_without_end", f"{partition.file} is sealed and has no end date", archive_layout.MANIFEST
+                ours,
+                "sealed_without_end",
+                f"the partition {partition.file} is complete but has no end date",
+                archive_layout.MANIFEST,
             )
         if not partition.sealed and partition.last is not None:
-            run.found.warn("open_with_end", f"{partition.file} is open and has an end date", archive_layout.MANIFEST)
+            run.found.warn(
+                "open_with_end",
+                f"the partition {partition.file} is not complete but has an end date",
+                archive_layout.MANIFEST,
+            )
         if partitions.end_of(partition).isoformat() < partition.first:
-            run.found.error("range", f"{partition.file} ends before it begins", archive_layout.MANIFEST)
+            run.found.error("range", f"the partition {partition.file} ends before it begins", archive_layout.MANIFEST)
     for earlier, later in itertools.pairwise(listed):
         if partitions.end_of(earlier).isoformat() >= later.first:
-            run.found.report(ours, "overlap", f"{later.file} overlaps {earlier.file}", archive_layout.MANIFEST)
+            run.found.report(
+                ours,
+                "overlap",
+                f"the periods of the partitions {later.file} and {earlier.file} overlap",
+                archive_layout.MANIFEST,
+            )
         if not earlier.sealed:
             run.found.warn(
-                "open_behind", f"{earlier.file} is open, and {later.file} follows it", archive_layout.MANIFEST
+                "open_behind",
+                f"the partition {earlier.file} is not complete, although the later partition {later.file} exists",
+                archive_layout.MANIFEST,
             )
 
 
@@ -240,7 +264,11 @@ def _check_partition(run: _SnapshotCheck, item: JsonObject) -> int:
     file, count = item["file"], 0
     if file not in run.digests:
         if item["record_count"]:
-            run.found.error("missing_entry", "the manifest lists it as a partition", file)
+            run.found.error(
+                "missing_entry",
+                "the manifest lists this file as a partition, but the archive does not contain it",
+                file,
+            )
         return 0
     partition = partitions.from_head({"partitions": [item]})[0]
     for number, line in run.archive.lines(file):
@@ -249,7 +277,7 @@ def _check_partition(run: _SnapshotCheck, item: JsonObject) -> int:
             check_line(run.records, line, DocumentPlace(file, number), partition)
     run.fact("record_count", item["record_count"], count, file)
     if item.get("checksum", f"sha256:{run.digests[file]}") != f"sha256:{run.digests[file]}":
-        run.found.error("checksum", "does not match the checksum of the partition", file)
+        run.found.error("checksum", "the content of the partition does not match its checksum", file)
     return count
 
 
@@ -266,22 +294,32 @@ def _check_index(run: _SnapshotCheck, memory: JsonObject) -> None:
     index = _document(run, entry)
     if index is None:
         if memory:
-            run.found.warn("no_index", "the memory index is missing", entry)
+            run.found.warn("no_index", "the index of the memories is missing", entry)
         return
     files = index.get("files", {})
     if not isinstance(files, dict) or not all(isinstance(listed, list) for listed in files.values()):
-        run.found.error("shape", "files is not a map of lists", entry)
+        run.found.error("shape", "the field `files` must map file names to lists", entry)
         return
     for path, listed in files.items():
         if path not in run.digests:
-            run.found.error("missing_entry", f"{path} is listed with its records and is missing", entry)
+            run.found.error(
+                "missing_entry",
+                f"the index lists the memories of the file {path}, which is missing in the archive",
+                entry,
+            )
         for missing in sorted({str(item) for item in listed} - run.records.known):
-            run.found.error("unknown_record", f"{path} lists the record {missing}, which is missing", entry)
+            run.found.error(
+                "unknown_record",
+                f"the index lists the record {missing} for the file {path}, but the record is missing in the archive",
+                entry,
+            )
 
 
 def _check_raw(run: _SnapshotCheck) -> None:
     trees = {name.split("/")[1].removesuffix("-home") for name in run.digests if name.startswith(archive_layout.RAW)}
     listed = set(run.manifest.get("raw_sources", []))
     for missing in sorted(trees - listed):
-        run.found.warn("not_listed", f"raw_sources does not list {missing}", archive_layout.MANIFEST)
+        run.found.warn(
+            "not_listed", f"the field `raw_sources` does not list the runtime {missing}", archive_layout.MANIFEST
+        )
     run.fact("layers.memory.has_raw_source", run.layers.get("memory", {}).get("has_raw_source"), bool(trees))

@@ -41,7 +41,7 @@ def _validate(source: BinaryIO, found: Validation, limits: ContainerLimits | Non
         with ArchiveReader(source, limits) as archive:
             name = archive_layout.MANIFEST if archive_layout.MANIFEST in archive else archive_layout.DELTA_MANIFEST
             if name not in archive:
-                raise ArchiveError.MISSING_ENTRY("the file has no manifest", entry=archive_layout.MANIFEST)
+                raise ArchiveError.MISSING_ENTRY("the archive contains no manifest", entry=archive_layout.MANIFEST)
             manifest = read_object(archive.read(name), entry=name)
             if "changes" in manifest or name == archive_layout.DELTA_MANIFEST:
                 delta_checks.check_delta(archive, source, manifest, found, limits)

@@ -28,8 +28,10 @@ def _check_group(
 ) -> None:
     end = group.offset + group.dimensions * FLOAT_BYTES * len(group.records)
     if group.file not in sizes:
-        found.warn("missing_entry", f"{group.file} is listed as a file of vectors and is missing", index)
+        found.warn("missing_entry", f"the file of vectors {group.file} is listed in the archive, but missing", index)
     elif sizes[group.file] < end:
-        found.warn("vectors", f"{group.file} ends before the last vector of {group.model}", index)
+        found.warn(
+            "vectors", f"the file of vectors {group.file} ends before the last vector of the model {group.model}", index
+        )
     for missing in sorted(set(group.records) - known):
-        found.warn("dangling", f"a vector refers to the record {missing}, which is missing", index)
+        found.warn("dangling", f"a vector belongs to the record {missing}, which is missing in the archive", index)

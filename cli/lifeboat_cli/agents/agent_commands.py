@@ -66,15 +66,15 @@ def _document(agent: Agent) -> JsonObject:
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FOLDER",
-    help="Do not offer the agent in this folder again.",
+    help="Stop offering the agent whose workspace is this folder.",
 )
-@click.option("--all", "everything", is_flag=True, help="Include dismissed agents.")
+@click.option("--all", "everything", is_flag=True, help="Include dismissed agents in the list.")
 @session_command
 def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: bool) -> None:
-    """List the agents on this machine, protected or not. Their files are not changed.
+    """List the agents on this machine, protected or not.
 
-    `lifeboat status` offers unprotected agents until they are protected or dismissed. Like every
-    command it creates the home of Lifeboat if there is none.
+    The files of the agents are not changed. `lifeboat status` suggests protecting an unprotected agent until you
+    protect or dismiss it. Like every command, this command creates the home of Lifeboat if the home does not exist.
     """
     from lifeboat_daemon.work.operations import discover as looking
 
@@ -88,7 +88,7 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
         session.output.warn(problem)
     unknown = {os.path.realpath(one) for one in dismiss} - {one["workspace"] for one in looked["found"]}
     for folder in sorted(unknown):
-        session.output.warn(f"no agent was found in {folder}; an agent that appears there will not be offered")
+        session.output.warn(f"no agent was found in {folder}; if an agent appears there later, it will not be offered")
     dismissed = offers.load_dismissed_folders(session.context)
     documents = [
         Found(**one, protected_as=protected.get(one["workspace"]), dismissed=one["workspace"] in dismissed)
@@ -102,13 +102,18 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
             fit = TableFit(shorten=("workspace", "runtime"))
             session.output.table(("agent", "runtime", "workspace", "protected"), rows, fit)
         elif not documents:
-            session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
+            session.output.line(
+                "No agent was found on this machine. If you know the workspace of an agent, protect "
+                "the agent: lifeboat agents add FOLDER"
+            )
         for one in shown:
             if one.protected_as is None and not one.dismissed:
-                session.output.verbatim(f"Protect it: lifeboat agents add {quote_argument(one.workspace)}")
+                session.output.verbatim(f"To protect this agent: lifeboat agents add {quote_argument(one.workspace)}")
         if len(shown) < len(documents):
             dismissed_ones = count_text(len(documents) - len(shown), "agent was", "agents were")
-            session.output.line(f"{dismissed_ones} dismissed: lifeboat agents discover --all")
+            session.output.line(
+                f"{dismissed_ones} not listed because you dismissed them. To list all: lifeboat agents discover --all"
+            )
 
     session.output.document(Discovered(tuple(shown)), text)
 
@@ -121,7 +126,7 @@ def _protected(found: Found) -> str:
 
 
 @agents.command(
-    short_help="Protect the agent in FOLDER and capture it.",
+    short_help="Protect the agent whose workspace is FOLDER.",
     epilog=format_examples(
         "lifeboat agents add ~/.openclaw/workspace",
         "lifeboat agents add ~/agents/ada --name ada",
@@ -129,15 +134,16 @@ def _protected(found: Found) -> str:
     ),
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--runtime", type=RUNTIME, help="Runtime, if it is not recognised.")
-@click.option("--name", help="Name of the agent (default: its own).")
+@click.option("--runtime", type=RUNTIME, help="Runtime of the agent (default: recognised from its files).")
+@click.option("--name", help="Name of the agent (default: the name in its own files).")
 @click.option(
     "--new",
     is_flag=True,
-    help="Protect as a new agent, even if the folder was imported, restored or protected before.",
+    help="Protect as a new agent with a new id, even if an agent was imported into, restored to or protected in "
+    "this folder before.",
 )
 @click.option("--as", "known_as", metavar="AGENT", help="With --from: continue as this agent of a remote.")
-@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="The remote that has the agent.")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="With --as: the remote that stores the agent.")
 @click.option("--take-over", metavar="MACHINE", help="With --as: take over from this machine, which wrote recently.")
 @click.option("--accept-unsigned", is_flag=True, help="With --as: accept an unsigned history.")
 @session_command
@@ -152,14 +158,15 @@ def add(
     take_over: str | None,
     accept_unsigned: bool,
 ) -> int:
-    """Protect the agent in FOLDER, which is its workspace, and capture it.
+    """Protect the agent whose workspace is FOLDER, and capture its first sequence.
 
-    A folder that resembles an agent of a remote is refused. Use --as to continue with that agent's id and history, or
-    --new to protect it as a new agent. Exit 1 if it is protected and a part of it could not be captured.
+    The command refuses a folder that resembles an agent on a remote. In that case use --as to continue with the id
+    and history of that agent, or --new to protect a new agent. Exit 1 if the agent is protected but a part of it
+    could not be captured.
     """
     if known_as is not None or remote is not None:
         if known_as is None or remote is None or new:
-            raise click.UsageError("--as and --from must be used together, without --new")
+            raise click.UsageError("use --as and --from together, and without --new")
         return add_as(session, folder, remote, known_as, take_over, accept_unsigned=accept_unsigned)
     if not new:
         refuse_lookalike(session, folder, runtime)
@@ -197,16 +204,19 @@ def _copy(session: CommandSession, origin: JsonObject, folder: Path) -> str:
     """Describe for people that a folder was restored from another agent, which is not affected."""
     known = next((one for one in registry.list_agents(session.context) if one.id == origin["agent"]), None)
     if known is None:
-        return f"It is a copy of {origin['name']}, with its own id and history."
+        return f"This agent is a copy of {origin['name']}, with its own id and history."
     moving = f"lifeboat restore {quote_argument(known.name)} --to {quote_argument(str(folder))} --adopt"
-    return f"It is a copy of {known.name}, with its own id and history. To move {known.name} instead: {moving}"
+    return (
+        f"This agent is a copy of {known.name}, with its own id and history. To move {known.name} to this folder "
+        f"instead: {moving}"
+    )
 
 
 def _missing(session: CommandSession, first: bool) -> list[str]:
     """Return what a user should know or do next."""
     keys = session.context.keys().status()
     said = keys.note or f"key: {keys.state}"
-    lines = [f"This home has a key now ({keys.key_id})."] if first else []
+    lines = [f"A key was created for this home: {keys.key_id}."] if first else []
     if keys.proven_at is None:
         lines.append(NEVER_PROVEN)
     return [
@@ -223,7 +233,7 @@ def _elsewhere(session: CommandSession) -> str:
 
     names = [remote.name for remote in remotes.list_usable_remotes(session.context)]
     if not names:
-        return "The copy is on this disk only. To add a remote: lifeboat remote add NAME URL"
+        return "The captured data is on this disk only. To add a remote: lifeboat remote add NAME URL"
     return f"Remotes: {join_names(names)}. To push now: lifeboat sync"
 
 
@@ -233,8 +243,8 @@ def _copies(session: CommandSession) -> str:
 
     names = [one.name for one in remote_registry.list_usable_remotes(session.context)]
     if names:
-        return f"The next sync pushes to {' and '.join(names)}."
-    return "The copy is on this disk only. To add a remote: lifeboat remote add NAME URL"
+        return f"The next sync pushes the agent to {' and '.join(names)}."
+    return "The captured data is on this disk only. To add a remote: lifeboat remote add NAME URL"
 
 
 def _captured_how(session: CommandSession) -> str:
@@ -244,17 +254,20 @@ def _captured_how(session: CommandSession) -> str:
     with contextlib.suppress(ServiceError):
         client = connect_if_running(session.context.home, session.context.files)
         if client is None:
-            return "To capture again: lifeboat sync. To capture automatically: lifeboat service install"
+            return (
+                "The daemon is not running. To capture changes now: lifeboat sync. To capture changes "
+                "automatically: lifeboat service install"
+            )
         client.close()
-    return "The daemon captures its changes from now on."
+    return "The daemon captures every later change of the agent automatically."
 
 
 @agents.command("list", epilog=format_examples("lifeboat agents list", "lifeboat agents list --remote home-server"))
-@click.option("--remote", type=REMOTE, help="List the agents of this remote.")
+@click.option("--remote", type=REMOTE, help="List the agents on this remote (default: the agents of this home).")
 @pager_option
 @session_command
 def list_agents(session: CommandSession, remote: str | None) -> None:
-    """The agents of this home, or those of a remote."""
+    """List the agents of this home, or the agents on a remote."""
     if remote is not None:
         print_remote_agents(session, remote)
         return
@@ -281,7 +294,7 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
 
     def text() -> None:
         if not rows:
-            session.output.line("No agent is protected yet: lifeboat agents discover")
+            session.output.line("No agent is protected yet. To find agents: lifeboat agents discover")
             return
         with session.output.pager():
             session.output.table(columns, rows, TableFit(shorten=("workspace", "runtime"), least={"id": 13}))
@@ -298,7 +311,7 @@ def _short_id(agent: Agent) -> str:
 def _standing(agent: Agent, now: str) -> str:
     if agent.is_paused(now):
         return f"paused until {_until(agent.paused_until)}" if agent.paused_until else "paused"
-    return "protected" if agent.watched else "imported, not captured"
+    return "protected" if agent.watched else "imported, captures not started"
 
 
 def _until(timestamp: str) -> str:
@@ -308,12 +321,14 @@ def _until(timestamp: str) -> str:
 @agents.command(epilog=format_examples("lifeboat agents show Juniper --left-out"))
 @click.argument("agent", type=AGENT)
 @click.option(
-    "--left-out", is_flag=True, help="Show only files that are not captured, or not in their present version."
+    "--left-out",
+    is_flag=True,
+    help="List only files that are not captured, or whose captured version is not the current one.",
 )
 @pager_option
 @session_command
 def show(session: CommandSession, agent: str, left_out: bool) -> None:
-    """Each file of an agent: kept or not, how, and why."""
+    """List each file of an agent: whether it is captured, in which form, and why not."""
     from lifeboat_cli.agents.path_coverage import list_path_coverage
 
     found = registry.find_agent(session.context, agent)
@@ -323,7 +338,7 @@ def show(session: CommandSession, agent: str, left_out: bool) -> None:
 
     def text() -> None:
         if not rows:
-            session.output.line("Everything in the workspace is kept." if left_out else "Nothing is kept yet.")
+            session.output.line("Everything in the workspace is captured." if left_out else "Nothing is captured yet.")
             return
         with session.output.pager():
             session.output.table(
@@ -334,8 +349,8 @@ def show(session: CommandSession, agent: str, left_out: bool) -> None:
 
 
 def _why(one: PathCoverage) -> str:
-    lost = f"without its {join_names(one.lost)}" if one.lost else ""
-    stale = f"an earlier version: {one.stale}" if one.stale else ""
+    lost = f"captured without: {join_names(one.lost)}" if one.lost else ""
+    stale = f"an earlier version is captured: {one.stale}" if one.stale else ""
     return ", ".join(each for each in (one.why, lost, stale) if each)
 
 
@@ -344,18 +359,22 @@ def _size(one: PathCoverage) -> str:
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
-@agents.command(short_help="Accept held removals.")
+@agents.command(short_help="Accept a large removal that is held back from the remotes.")
 @click.argument("agent", type=AGENT)
 @session_command
 def accept(session: CommandSession, agent: str) -> None:
-    """Accept held removals, and the workspace and databases as they are."""
+    """Accept a large removal that is held back from the remotes, and accept the current workspace and databases of the
+    agent.
+
+    Lifeboat holds a sequence that removes much: remotes get it only after this command.
+    """
     found = registry.find_agent(session.context, agent)
     was_held = registry.accept_removals(session.context, found)
     wake_daemon(session.context, found)
     said = (
-        f"The removals were accepted; {found.name} is no longer held."
+        f"The removals in {found.name} were accepted. The next sync pushes them to the remotes."
         if was_held
-        else "No removal was held. The workspace is accepted as it is."
+        else "No removal was held. The current workspace is accepted."
     )
     session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
 
@@ -368,7 +387,9 @@ def accept(session: CommandSession, agent: str) -> None:
 @click.argument("folder", type=FOLDER)
 @session_command
 def move(session: CommandSession, agent: str, folder: Path) -> int:
-    """The agent lives in FOLDER from now on; its timeline goes on. Exit 1 when something could not be captured."""
+    """Use FOLDER as the workspace of the agent from now on. The history of the agent continues. Exit 1 if a part of
+    the workspace could not be captured.
+    """
     moved, report = registry.move_agent(session.context, registry.find_agent(session.context, agent), folder)
     wake_daemon(session.context)
     return _say_captured(session, moved, report)
@@ -387,7 +408,8 @@ def move(session: CommandSession, agent: str, folder: Path) -> int:
 def clone(session: CommandSession, agent: str, folder: Path, name: str | None) -> int:
     """Protect a copy of an agent's workspace as a new agent with a new id.
 
-    FOLDER is the copy; make it first, with cp -a or lifeboat restore --to. Exit 1 when something could not be captured.
+    FOLDER is the copy; make it first, with cp -a or lifeboat restore --to. Exit 1 if a part of the workspace could
+    not be captured.
     """
     made, report = registry.clone_agent(session.context, registry.find_agent(session.context, agent), folder, name=name)
     wake_daemon(session.context)
@@ -406,7 +428,7 @@ def _say_captured(session: CommandSession, agent: Agent, report: CaptureReport) 
 @click.argument("name")
 @session_command
 def rename(session: CommandSession, agent: str, name: str) -> None:
-    """Call an agent something else."""
+    """Rename an agent."""
     found = registry.find_agent(session.context, agent)
     renamed = registry.rename_agent(session.context, found, name)
     wake_daemon(session.context)
@@ -419,9 +441,10 @@ def rename(session: CommandSession, agent: str, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def remove(session: CommandSession, agent: str, yes: bool) -> None:
-    """Stop protecting an agent. Its workspace is not touched; its history is kept for 30 days.
+    """Stop protecting an agent.
 
-    Protecting the same folder again within that time goes on with it.
+    The workspace is not changed, and the history is kept for 30 days. If you protect the same folder again within
+    30 days, the agent continues with its history.
     """
     found = registry.find_agent(session.context, agent)
     if not yes:
@@ -447,7 +470,7 @@ def _take_hook_away(session: CommandSession, agent: Agent) -> None:
     try:
         session_hook_setup.remove_hook(session.context, agent)
     except LifeboatError as error:
-        session.output.warn(f"its hook was not removed: {error.message}")
+        session.output.warn(f"the hook of the agent could not be removed: {error.message}")
 
 
 @agents.command(
@@ -459,12 +482,14 @@ def _take_hook_away(session: CommandSession, agent: Agent) -> None:
     "seconds",
     type=DURATION,
     metavar="TIME",
-    help="Pause for this long (30m, 2h, 7d). Without it: until `agents resume`.",
+    help="Pause for this long, for example 30m, 2h or 7d (default: until `agents resume`).",
 )
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True, help="Pause for this many hours.")
+@click.option(
+    "--hours", type=click.FloatRange(min=0, min_open=True), hidden=True, help="Pause for this number of hours."
+)
 @session_command
 def pause(session: CommandSession, agent: str, seconds: int | None, hours: float | None) -> None:
-    """Rest an agent's captures. After the time it is captured again by itself."""
+    """Pause the captures of an agent. After the time given with --for, captures resume automatically."""
     if seconds is not None:
         hours = seconds / 3600
     paused = registry.pause_agent(session.context, registry.find_agent(session.context, agent), hours=hours)
@@ -479,7 +504,9 @@ def pause(session: CommandSession, agent: str, seconds: int | None, hours: float
 @click.argument("agent", type=AGENT)
 @session_command
 def resume(session: CommandSession, agent: str) -> None:
-    """Go on capturing an agent that was paused, or begin with one that was imported."""
+    """Resume the captures of a paused agent, or start the captures of an imported agent."""
     resumed = registry.resume_agent(session.context, registry.find_agent(session.context, agent))
     wake_daemon(session.context)
-    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured from now on."))
+    session.output.document(
+        _document(resumed), lambda: session.output.line(f"Changes of {resumed.name} are captured from now on.")
+    )

@@ -24,12 +24,13 @@ def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None)
         return
     from lifeboat_core.remotes import reclaim_agent
 
-    with session.output.progress("Comparing with the agents of remotes"):
+    with session.output.progress("Comparing the folder with the agents on the remotes"):
         found = reclaim_agent.find_likenesses(session.context, folder, runtime)
     if found:
         known, place = found[0].agent.name or found[0].agent.id, quote_argument(str(folder))
         raise AgentError.LOOKS_LIKE(
-            f"{folder} looks like {found[0]}. To protect it as a new agent: --new",
+            f"{folder} looks like {found[0]}. To protect the folder as a new agent instead, repeat the command with "
+            "--new",
             fix=f"lifeboat agents add {place} --as {quote_argument(known)} --from {quote_argument(found[0].remote)}",
         )
 
@@ -69,8 +70,8 @@ def add_as(
         for warning in done.warnings:
             session.output.warn(warning)
         for name, why in done.missed.items():
-            session.output.warn(f"{name} has not accepted the takeover yet: {why}")
-        session.output.line("To push it to the remotes: lifeboat sync")
+            session.output.warn(f"remote {name} has not accepted this machine as the new writer yet: {why}")
+        session.output.line("To push the new state to the remotes: lifeboat sync")
 
     session.output.document(document, text)
     return 0 if is_whole(done.capture) else 1

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lifeboat_vault.remote.remote_contract import RemoteAgent
 
 
-_CUT_OFF = "interrupted while adopting; nothing is lost. Run the same command again to continue."
+_CUT_OFF = "The adoption was interrupted. No data is lost. To continue, run the same command again."
 
 
 @click.command(
@@ -40,17 +40,22 @@ _CUT_OFF = "interrupted while adopting; nothing is lost. Run the same command ag
     epilog=format_examples("lifeboat agents adopt Juniper", "lifeboat agents adopt Juniper --take-over laptop-2 --yes"),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Continue from the history of this remote.")
-@click.option("--take-over", metavar="MACHINE", help="Take over from this machine, which wrote recently.")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Continue from the history on this remote.")
+@click.option(
+    "--take-over",
+    metavar="MACHINE",
+    help="Take over from the machine of this name, which wrote to the remote recently.",
+)
 @click.option(
     "--replace",
     type=REMOTE,
     metavar="REMOTE",
-    help="Replace another history on this remote. A copy is kept here for 90 days.",
+    help="Replace a different history of the agent on this remote. The replaced history is kept on this machine for "
+    "90 days.",
 )
-@click.option("--accept-unsigned", is_flag=True, help="Accept an unsigned history.")
+@click.option("--accept-unsigned", is_flag=True, help="Accept a history that is not signed with your key.")
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would change and which machine it is taken from; change nothing."
+    "--dry-run", is_flag=True, help="Show what would change and which machine would lose the agent; change nothing."
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
@@ -64,18 +69,19 @@ def adopt(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Make this machine the writer of an agent: its workspace becomes the next sequence on top of the remotes' history.
+    """Make this machine the writer of an agent.
 
-    What the workspace does not contain is removed in the newest state, and stays in the history. To get the state that
-    another machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 if a part of the workspace
-    could not be captured.
+    The current workspace becomes the next sequence after the newest sequence on the remotes. A file that is missing
+    in the workspace counts as removed in that sequence, and stays in the history. To get the state that another
+    machine wrote, first restore it: lifeboat restore AGENT --from REMOTE. Exit 1 if a part of the workspace could
+    not be captured.
     """
     from lifeboat_core.remotes import agent_adoption, remote_registry, writer_epochs
 
     gives_way = None if replace is None else remote_registry.find_remote(session.context, replace)
     found = find_agent(session.context, agent)
     with ExitStack() as stack:
-        with session.output.progress(f"Comparing {found.name}") as tell:
+        with session.output.progress(f"Comparing {found.name} with the remotes") as tell:
             looking = agent_adoption.prepare_adoption(
                 session.context,
                 found,
@@ -112,13 +118,16 @@ def _give_way(
     """Replace another history by the adopted one. The replaced history is kept on this machine."""
     from lifeboat_core.remotes import agent_adoption
 
-    with session.output.progress(f"Replacing what {remote.name} has") as tell:
+    with session.output.progress(f"Replacing the history on {remote.name}") as tell:
         kept = agent_adoption.replace_history(
             session.context, agent, remote, accept_unsigned=accept_unsigned, tell=tell
         )
     if kept is not None:
         done.missed.pop(remote.name, None)
-        done.adoption.warnings.append(f"{remote.name} had another history; a copy is kept here for 90 days")
+        done.adoption.warnings.append(
+            f"{remote.name} had a different history of this agent; a copy of that history "
+            "is kept on this machine for 90 days"
+        )
 
 
 def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
@@ -148,28 +157,32 @@ def _show(session: CommandSession, adoption: Adoption) -> None:
 
     head = adoption.head
     by = f", written by {head.machine or head.writer}" if head.machine or head.writer else ""
-    session.output.line(f"{adoption.remote.name} has sequence {head.number} of {time_text(head.time)}{by}.")
+    session.output.line(
+        f"The newest sequence on {adoption.remote.name} is {head.number}, captured {time_text(head.time)}{by}."
+    )
     if adoption.own_history:
-        session.output.line("This machine has all of it and continues its own history.")
+        session.output.line("This machine has the complete history of the agent and continues it.")
     for line in differences.format_differences(adoption.changes):
         session.output.verbatim(line)
     held = adoption.changes.get("held")
     if held:
-        session.output.warn(f"{held['reason']}; the removals will be held until you accept them")
+        session.output.warn(
+            f"{held['reason']}; the removals are not pushed until you accept them with `lifeboat agents accept`"
+        )
 
 
 def _print(session: CommandSession, done: AdoptionResult) -> None:
     output, adoption = session.output, done.adoption
-    output.line(f"{adoption.agent.name} is now written by this machine.", style="bold")
+    output.line(f"This machine is now the writer of {adoption.agent.name}.", style="bold")
     print_capture(output, done.capture)
     if done.aside is not None:
-        output.line("The previous history of this machine is kept for 90 days:")
+        output.line("The previous history of this machine is kept for 90 days. To see what it would restore:")
         output.verbatim(f"  lifeboat restore {quote_argument(adoption.agent.name)} --from aside --dry-run")
     for warning in adoption.warnings:
         output.warn(warning)
     for name, why in done.missed.items():
-        output.warn(f"{name} has not accepted the takeover yet: {why}")
-    output.line("To push it to the remotes: lifeboat sync")
+        output.warn(f"remote {name} has not accepted this machine as the new writer yet: {why}")
+    output.line("To push the new state to the remotes: lifeboat sync")
 
 
 def print_remote_agents(session: CommandSession, name: str) -> None:
@@ -189,18 +202,18 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
 
     def text() -> None:
         if not rows:
-            session.output.line(f"{config.name} has no agent yet.")
+            session.output.line(f"No agent is stored on {config.name} yet.")
             return
         columns = ("agent", "runtime", "sequence", "of", "written by", "size", "here", "id")
         fit = TableFit(shorten=("written by", "runtime"), drop=("size", "of", "runtime"), least={"id": 13})
         session.output.table(columns, rows, fit)
-        session.output.note(f"{count_text(len(rows), 'agent')} at {config.name}")
+        session.output.note(f"{count_text(len(rows), 'agent')} on {config.name}")
         for one in there:
             if one.held is not None:
                 before = one.held.get("previous")
-                told = "" if before is None else f"; the state before it is sequence {before}"
+                told = "" if before is None else f"; to see the earlier state, use sequence {before}"
                 said = f"{one.held.get('reason')}{told}"
-                session.output.warn(f"{one.name or one.id} is held: {said}")
+                session.output.warn(f"a removal in {one.name or one.id} is held: {said}")
 
     session.output.document(There(config.name, tuple(documents)), text)
 

@@ -14,18 +14,19 @@ from lifeboat_core.texts.human_text import path_text
 
 
 @click.command(
-    short_help="Cut text that looks like a secret out of these files.",
+    short_help="Remove text that looks like a secret from captures.",
     epilog=format_examples("lifeboat agents cut Juniper memory/note.md"),
 )
 @click.argument("agent", type=AGENT)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @session_command
 def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
-    """Cut what looks like a secret out of these files, from now on.
+    """Remove text that looks like a secret from the captures of these files.
 
-    PATH is a file or a row as `lifeboat doctor` names it. The workspace stays as it is. What is cut is sealed like any
-    credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
-    is purged. `lifeboat agents uncut` takes it back.
+    The files in the workspace do not change. PATH is a file, or a database row in the form that `lifeboat doctor`
+    prints. The removed text is encrypted as a credential, is also removed from other files, and is put back by a
+    restore with credentials. Earlier sequences contain the text until you purge it. To undo this command: `lifeboat
+    agents uncut`.
     """
     from lifeboat_cli.doctor.check_exposed_secrets import write_purge_command
     from lifeboat_core.capture.lookalike_cuts import cut_lookalikes
@@ -46,20 +47,27 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
 
     def text() -> None:
         for path, places in done.cut.items():
-            session.output.line(f"Cut from now on: {path_text(path)}: {describe_places(places)}")
+            session.output.line(
+                f"Secrets are now removed from captures of {path_text(path)}: {describe_places(places)}"
+            )
         if not (done.cut or done.left):
-            session.output.line("No text looks like a secret now. Later matches are cut.")
+            session.output.line(
+                "These files contain no text that looks like a secret now. Such text will be "
+                "removed from later captures."
+            )
         for path in done.left:
-            session.output.line(f"Still in plain text: {path_text(path)}")
+            session.output.line(f"Still captured in plain text: {path_text(path)}")
         if purge is not None:
-            session.output.line(f"Sequences up to {done.exposed} contain it in plain text. To purge it: {purge}")
+            session.output.line(
+                f"Sequences up to {done.exposed} contain the secret in plain text. To purge it: {purge}"
+            )
 
     session.output.document(document, text)
     return int(bool(done.left))
 
 
 @click.command(
-    short_help="Stop cutting text that looks like a secret out of these files.",
+    short_help="Keep text that looks like a secret in the captures of these files.",
     epilog=format_examples("lifeboat agents uncut Juniper memory/note.md"),
 )
 @click.argument("agent", type=AGENT)
@@ -67,20 +75,19 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
-    """Stop cutting text that looks like a secret out of these files.
+    """Keep text that looks like a secret in the captures of these files. Undo `lifeboat agents cut`.
 
-    Undoes `lifeboat agents cut`. From this capture on, the text is in plain text in the history and in what is sent
-    to remotes. Earlier sequences keep it sealed, and a restore of one still needs the key for it. To take the text
-    out of the history later: `lifeboat purge`. A value that is a secret elsewhere, as in `.env` or in another file that
-    is cut, stays cut.
+    From the next capture on, the history and the remotes contain the text in plain text. Earlier sequences keep the
+    text encrypted, and restoring it from them still needs the key. To remove the text from the history later:
+    `lifeboat purge`. A value that is also a known secret of another file, for example of `.env`, stays removed.
     """
     from lifeboat_core.capture.lookalike_cuts import uncut_lookalikes
 
     found = find_agent(session.context, agent)
     if not yes:
         shown = ", ".join(path_text(path) for path in paths)
-        question = f"Keep {shown} in plain text from now on, in the history and at every remote?"
-        ask_confirmation(session, question, otherwise="text that looks like a secret would be kept in plain text")
+        question = f"Capture {shown} in plain text from now on, in the history and on every remote?"
+        ask_confirmation(session, question, otherwise="text that looks like a secret would be captured in plain text")
     with session.output.progress("Capturing"):
         done = uncut_lookalikes(session.context, found, paths)
     document = {
@@ -93,12 +100,17 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
 
     def text() -> None:
         for path, places in done.in_clear.items():
-            session.output.line(f"In plain text from now on: {path_text(path)}: {describe_places(places)}")
+            session.output.line(f"Captured in plain text from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.in_clear or done.still_cut):
-            session.output.line("No text looks like a secret now. Later matches are kept in plain text.")
+            session.output.line(
+                "These files contain no text that looks like a secret now. Such text will stay in "
+                "later captures, in plain text."
+            )
         for path in done.still_cut:
-            session.output.line(f"Still cut, because it is a known secret of another file: {path_text(path)}")
-        session.output.line("Earlier sequences keep it sealed.")
+            session.output.line(
+                f"Still removed from captures, because another file contains the same secret: {path_text(path)}"
+            )
+        session.output.line("Earlier sequences keep the text encrypted.")
 
     session.output.document(document, text)
 

@@ -18,18 +18,19 @@ AFTER_SESSION = "after_session"
 
 
 @click.command(
-    short_help="Install a hook that reports the end of a session.",
+    short_help="Capture an agent at the end of each session.",
     epilog=format_examples("lifeboat agents hook Juniper", "lifeboat agents hook Juniper --remove"),
 )
 @click.argument("agent", type=AGENT)
 @click.option("--remove", is_flag=True, help="Remove the hook.")
-@click.option("--show", is_flag=True, help="Show what would be written and run; change nothing.")
+@click.option("--show", is_flag=True, help="Show the files to write and the commands to run; change nothing.")
 @session_command
 def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
-    """Let an agent's runtime tell when a session ended, for the cadence `after_session`.
+    """Install a hook in the agent's runtime that runs `lifeboat sync` at the end of each session.
 
-    The runtime gets a hook that starts `lifeboat sync` in the background when a session ended. OpenClaw's and Hermes'
-    own programs change their configuration. Claude Code and Codex get entries in their files of hooks; others stay.
+    The setting `cadence` = `after_session` needs this hook. The hook starts `lifeboat sync` in the background. The
+    configuration of OpenClaw and Hermes is changed only through their own programs. For Claude Code and Codex, entries
+    are added to their files of hooks, and the other entries there stay.
     """
     from lifeboat_core.agents import session_hook_setup
 
@@ -38,7 +39,7 @@ def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
         planned = session_hook_setup.plan_hook(session.context, found, remove=remove)
         session.output.document(_document(found, planned, done=False), lambda: _show(session, planned))
         return
-    with session.output.progress("Asking the runtime"):
+    with session.output.progress("Checking the hooks of the runtime"):
         planned = (session_hook_setup.remove_hook if remove else session_hook_setup.install_hook)(
             session.context, found
         )
@@ -70,32 +71,32 @@ def _show(session: CommandSession, planned: HookPlan) -> None:
     if planned.empty:
         session.output.line("Nothing would be changed.")
     for path, data in planned.write.items():
-        session.output.line(f"Would be written: {path}", style="bold")
+        session.output.line(f"Would write: {path}", style="bold")
         session.output.block(data.decode())
     for path, change in planned.edit.items():
         session.output.line(f"Would be changed: {path}", style="bold")
         session.output.block(change.shown)
     for step in planned.steps:
-        session.output.verbatim(f"Would be run: {shlex.join(step.command)}")
+        session.output.verbatim(f"Would run: {shlex.join(step.command)}")
     for path in planned.remove:
-        session.output.line(f"Would be removed: {path}")
+        session.output.line(f"Would remove: {path}")
 
 
 def _installed(session: CommandSession, agent: Agent, planned: HookPlan) -> list[str]:
     if planned.waits:
         return [f"The hook for {agent.name} is installed and does not run yet.", planned.after]
     if planned.empty:
-        return [f"The hook exists already: {agent.name} is captured when a session ends."]
-    lines = [f"{agent.name} is captured when a session ends."]
+        return [f"The hook is installed already: {agent.name} is captured at the end of each session."]
+    lines = [f"The hook is installed: {agent.name} is captured at the end of each session."]
     if planned.after:
         lines.append(planned.after)
     if session.context.setting("cadence", agent) != AFTER_SESSION:
         command = f"lifeboat config set cadence {AFTER_SESSION} --agent {quote_argument(agent.name)}"
-        lines.append(f"To capture only then, not after each change: {command}")
+        lines.append(f"To capture only at the end of a session, not after each change: {command}")
     return lines
 
 
 def _removed(agent: Agent, planned: HookPlan) -> list[str]:
     if planned.empty:
-        return [f"There is no hook for {agent.name}."]
+        return [f"No hook is installed for {agent.name}."]
     return [f"The hook for {agent.name} was removed.", *([planned.after] if planned.after else [])]

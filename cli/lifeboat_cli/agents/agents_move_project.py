@@ -21,7 +21,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.command(
     "move-project",
-    short_help="Follow a project that moved to another path.",
+    short_help="Update an agent after a project moved to another path.",
     epilog=format_examples("mv ~/boats ~/harbour", "lifeboat agents move-project Claude ~/boats ~/harbour"),
 )
 @click.argument("agent", type=AGENT)
@@ -31,13 +31,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def move_project(session: CommandSession, agent: str, old: Path, new: Path, *, dry_run: bool, yes: bool) -> None:
-    """Follow a project that moved from OLD to NEW, in the files of the agent's runtime.
+    """Update the files of an agent's runtime after a project moved from OLD to NEW.
 
-    Claude Code keeps memories, transcripts and settings of a project under its absolute path. After a project was moved
-    or renamed, it finds none of them. This command renames its folders and rewrites the path in every file that holds
-    it. Projects below OLD move, too. The agent is captured before and after.
-
-    Close Claude Code first. To move back: the same command with both paths exchanged.
+    Claude Code stores the memories, transcripts and settings of a project under the absolute path of the project,
+    so it does not find them after a move. This command renames the folders of the project and replaces the path in
+    every file that contains it. Projects in folders below OLD are moved too. The agent is captured before and
+    after. Close Claude Code first. To reverse the move, exchange OLD and NEW.
     """
     from lifeboat_core.agents import move_project as moves
 
@@ -50,7 +49,11 @@ def move_project(session: CommandSession, agent: str, old: Path, new: Path, *, d
         return
     if not yes:
         _show(session, plan)
-        ask_confirmation(session, "Move the project?", otherwise=f"{found.name} would follow {before} to {after}")
+        ask_confirmation(
+            session,
+            "Update the path of this project?",
+            otherwise=f"the project path in the files of {found.name} would change from {before} to {after}",
+        )
     with session.output.progress("Capturing"):
         done = moves.move_project(session.context, found, before, after)
     wake_daemon(session.context, found)
@@ -59,9 +62,9 @@ def move_project(session: CommandSession, agent: str, old: Path, new: Path, *, d
 
     def text() -> None:
         counts = f"{count_text(len(plan.folders), 'folder')} renamed, {count_text(len(plan.files), 'file')} rewritten"
-        session.output.line(f"{found.name} follows the project to {path_text(str(after))}: {counts}.")
+        session.output.line(f"{found.name} now uses the project at {path_text(str(after))}: {counts}.")
         _warn(session, plan)
-        session.output.line(f"To move back: lifeboat agents move-project {back}")
+        session.output.line(f"To reverse the move: lifeboat agents move-project {back}")
 
     session.output.document(document, text)
 
@@ -86,4 +89,4 @@ def _show(session: CommandSession, plan: ProjectMove) -> None:
 
 def _warn(session: CommandSession, plan: ProjectMove) -> None:
     for path in plan.still_naming:
-        session.output.warn(f"{path} still names the old path, in a text that is more than a path; edit it yourself")
+        session.output.warn(f"{path} still contains the old path inside a longer text; edit this file yourself")

@@ -109,7 +109,7 @@ def _why(entry: Entry) -> str:
     if entry.meta.get(entry_metas.RECORDS):
         notes.append(count_text(len(entry.meta[entry_metas.RECORDS]), "memory"))
     if entry.meta.get(entry_metas.CUTS):
-        notes.append(f"{count_text(len(entry.meta[entry_metas.CUTS]), 'secret')} cut out and sealed")
+        notes.append(f"{count_text(len(entry.meta[entry_metas.CUTS]), 'secret')} removed and encrypted")
     return ", ".join(notes)
 
 

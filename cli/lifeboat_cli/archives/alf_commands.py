@@ -39,7 +39,7 @@ _LAZY = {
 
 @click.group(cls=LazyGroup, lazy=_LAZY)
 def alf() -> None:
-    """Archives and deltas of the Agent Life Format."""
+    """Create, check, compare and convert files in the Agent Life Format (.alf)."""
 
 
 @alf.command(
@@ -51,8 +51,12 @@ def alf() -> None:
 @encryption_options.passphrase_option
 @session_command
 def validate(session: CommandSession, file: Path, strict: bool, passphrase_stdin: bool) -> int:
-    """Check a snapshot or a delta against the format, its checksums and its own inventory; a file of another memory
-    system against its own format, with its codes and line numbers."""
+    """Check FILE against the rules of its format.
+
+    For a snapshot or delta of the Agent Life Format, the command also checks the checksums and the list of contents
+    inside FILE. A file of another memory system is checked against that system's format, and problems are reported
+    with their codes and line numbers.
+    """
     from lifeboat_core.exchange.file_check import check_file
 
     found = check_file(session.context, file, encryption_options.passphrase_from_stdin(passphrase_stdin), strict=strict)
@@ -201,7 +205,10 @@ def _snapshots(*archives: Archive) -> Iterator[tuple[SnapshotReader, ...]]:
 
 def _refuse_delta(archive: Archive) -> None:
     if archive.is_delta:
-        raise click.UsageError(f"{archive.path} is a delta. Make a snapshot first: lifeboat alf apply")
+        raise click.UsageError(
+            f"{archive.path} is a delta: it contains only changes. To make a snapshot that "
+            "contains them: lifeboat alf apply"
+        )
 
 
 @alf.command(
@@ -210,8 +217,10 @@ def _refuse_delta(archive: Archive) -> None:
 )
 @click.argument("snapshot", type=FILE)
 @click.argument("deltas", type=FILE, nargs=-1, required=True)
-@click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The snapshot to write.")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option(
+    "-o", "--output", "target", type=NEW_FILE, required=True, help="Write the resulting snapshot to this file."
+)
+@click.option("--force", is_flag=True, help="Replace the output file if it exists.")
 @encryption_options.add_rewrite_options
 @session_command
 def apply(
@@ -224,10 +233,10 @@ def apply(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> int:
-    """Apply deltas, in order, to a snapshot, and write the snapshot of the last sequence.
+    """Apply deltas, in order, to a snapshot, and write the resulting snapshot.
 
-    The signed digests of the snapshot and of each result are checked. Exit 1 if the files contain no key for a
-    credential in the result.
+    The signed digests of the snapshot and of each intermediate state are checked. Exit 1 if a credential in the
+    result cannot be decrypted because no input file contains its key.
     """
     from lifeboat_alf.snapshot import write_snapshot
     from lifeboat_core.exchange import create_archive, open_archive
@@ -247,18 +256,23 @@ def apply(
     document = {"path": str(target), "sequence": number, "unopened": unopened}
 
     def text() -> None:
-        session.output.line(f"{target}: the agent at sequence {number}")
+        session.output.line(f"{target}: the snapshot of sequence {number} was written")
         for label in unopened:
-            session.output.warn(f"no key in these files opens the credential {label}")
+            session.output.warn(
+                f"The key for the credential {label} is in none of these files, so the credential cannot be decrypted."
+            )
         if unopened:
-            session.output.line(f"A new snapshot has the keys. On the machine that has the agent: {NEEDS_A_SNAPSHOT}")
+            session.output.line(
+                "A new snapshot contains the missing keys. Create one on the machine that protects "
+                f"the agent: {NEEDS_A_SNAPSHOT}"
+            )
 
     session.output.document(document, text)
     return 1 if unopened else 0
 
 
 @alf.command(
-    short_help="Remove memories permanently and write a new file.",
+    short_help="Write a copy of a snapshot without some memories or a text.",
     epilog=format_examples(
         "lifeboat alf purge juniper.alf --record ID --dry-run",
         "lifeboat alf purge juniper.alf --record ID -o without.alf",
@@ -266,30 +280,41 @@ def apply(
     ),
 )
 @click.argument("file", type=FILE)
-@click.option("--record", "records", metavar="ID", multiple=True, help="Purge the record with this id (repeatable).")
-@click.option("--text-stdin", is_flag=True, help="Purge everything that contains the text read from standard input.")
+@click.option("--record", "records", metavar="ID", multiple=True, help="Purge the memory with this id (repeatable).")
+@click.option(
+    "--text-stdin", is_flag=True, help="Purge every memory and file that contains the text read from standard input."
+)
 @click.option(
     "--text",
     metavar="T",
-    help="Purge everything that contains this text. The shell's history keeps it; prefer --text-stdin.",
+    help="Purge every memory and file that contains this text. The shell's history keeps the text, so prefer "
+    "--text-stdin.",
 )
 @click.option(
-    "--pattern-stdin", is_flag=True, help="Purge every match of the regular expression read from standard input."
+    "--pattern-stdin",
+    is_flag=True,
+    help="Purge every memory and file that matches the regular expression read from standard input.",
 )
-@click.option("-o", "--output", "target", type=NEW_FILE, help="The purged snapshot to write.")
-@click.option("--passage", is_flag=True, help="Cut only the match; keep the rest of records and files.")
-@click.option("--only", is_flag=True, help="Purge exactly these records, not the chain they belong to.")
-@click.option("--derived", is_flag=True, help="Also purge records derived only from purged ones.")
+@click.option("-o", "--output", "target", type=NEW_FILE, help="Write the purged snapshot to this file.")
+@click.option(
+    "--passage", is_flag=True, help="Remove only the matching text, and keep the rest of each memory and file."
+)
+@click.option(
+    "--only", is_flag=True, help="Purge only the memories given with --record, not their earlier and later versions."
+)
+@click.option("--derived", is_flag=True, help="Also purge memories that were derived only from purged memories.")
 @click.option("--dry-run", is_flag=True, help="Show what would be purged; write nothing.")
 @click.option(
     "--reason",
     type=click.Choice(["gdpr_article_17", "ccpa_deletion", "user_request", "security_incident"]),
     default="user_request",
     show_default=True,
-    help="Reason in the audit record.",
+    help="Reason for the purge, for the audit record.",
 )
-@click.option("--requested-by", help="Id of the principal who asks (default: the primary one).")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option(
+    "--requested-by", help="Id of the principal who requests the purge (default: the primary principal in FILE)."
+)
+@click.option("--force", is_flag=True, help="Replace the output file if it exists.")
 @encryption_options.add_rewrite_options
 @session_command
 def purge(
@@ -311,16 +336,16 @@ def purge(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> None:
-    """Write a new file without some records, or without a text. The audit record goes to standard output.
+    """Write a copy of the snapshot FILE without some memories, or without a text.
 
-    Delete the old file and its copies yourself. With --passphrase-stdin the passphrase is the first line of
-    standard input, and the text is the rest.
+    The audit record is printed on standard output. FILE itself is not changed: delete FILE and its copies yourself.
+    With --passphrase-stdin the first line of standard input is the passphrase, and the rest is the text.
     """
     from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_cli.archives import alf_purge_terms
 
     if target is None and not dry_run:
-        raise click.UsageError("Name the file to write with -o, or try --dry-run.")
+        raise click.UsageError("Give the output file with -o, or use --dry-run.")
     terms = alf_purge_terms.check_terms(
         records, text_stdin=text_stdin, text=text, pattern_stdin=pattern_stdin, passage=passage
     )
@@ -349,17 +374,21 @@ def purge(
 )
 @click.argument("runtime", type=RUNTIME)
 @click.argument("folder", type=FOLDER)
-@click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The file to write.")
-@click.option("--since", type=click.IntRange(min=0), help="Write the delta since this sequence instead of a snapshot.")
-@click.option("--artifact-threshold", type=COUNT, help="Include files up to this many bytes in the archive.")
+@click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="Write the archive to this file.")
+@click.option(
+    "--since",
+    type=click.IntRange(min=0),
+    help="Write a delta with the changes since this sequence, instead of a snapshot.",
+)
+@click.option("--artifact-threshold", type=COUNT, help="Largest size in bytes of a file that the archive includes.")
 @click.option(
     "--embeddings",
     type=click.Choice(["files", "inline"]),
     default="files",
     show_default=True,
-    help="Write vectors to separate files, or inside the records.",
+    help="Write embedding vectors to separate files in the archive, or inside the records.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--force", is_flag=True, help="Replace the output file if it exists.")
 @encryption_options.add_export_options
 @session_command
 def export(
@@ -375,12 +404,13 @@ def export(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> int:
-    """Export the agent in FOLDER, a workspace of RUNTIME. The workspace is read completely.
+    """Export the agent in FOLDER, a workspace of RUNTIME.
 
-    If the agent is protected, the export first captures the workspace, even while the agent is paused, and writes that
-    sequence. --artifact-threshold makes one more sequence with the larger files; the next capture is as usual again.
-    Exit 1 if something could not be read or exceeds a limit; the file contains the rest. If the history cannot be
-    written, the file contains the newest captured sequence, with exit 1.
+    If the agent is protected, the command first captures the workspace, even if captures are paused, and exports
+    the new sequence. With --artifact-threshold the command captures one more sequence that also contains the larger
+    files; later captures use the usual limit again. Exit 1 if a file could not be read or exceeds a limit; the
+    archive then contains the rest. If the capture fails, the archive contains the newest captured sequence, and the
+    exit status is 1.
     """
     from lifeboat_core import exchange
     from lifeboat_core.exchange.agent_export import ExportOptions
@@ -410,14 +440,16 @@ def _print_export(session: CommandSession, target: Path, since: int | None, docu
     session.output.line(f"{counted}, {size_text(document['bytes'])}")
     if document["encryption"] is not None:
         session.output.line(
-            "Encrypted as a whole, including memories, "
+            "The whole file is encrypted, including memories, "
             f"{encryption_options.describe_encryption(document['encryption'])}."
         )
     for warning in document["warnings"]:
         session.output.warn(warning)
     left = document["artifacts"]["referenced"]
     for item in left:
-        session.output.line(f"listed, not included: {item['filename']} ({size_text(item['size_bytes'])})")
+        session.output.line(
+            f"listed in the archive, but too large to be included: {item['filename']} ({size_text(item['size_bytes'])})"
+        )
     if left:
         largest = max(item["size_bytes"] for item in left)
-        session.output.line(f"To include them: --artifact-threshold {largest}")
+        session.output.line(f"To include these files: --artifact-threshold {largest}")

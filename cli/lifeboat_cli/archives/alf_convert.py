@@ -78,14 +78,22 @@ def _given(parameters: Mapping[str, Any]) -> dict[str, Value]:
     ),
 )
 @click.argument("source")
-@click.option("--to", "to", type=FORMAT, required=True, help="Format to write: alf, or that of another system.")
-@click.option("-o", "--output", "target", metavar="TARGET", help="File to write, or address of a running instance.")
-@click.option("--from", "named", type=FORMAT, help="Format of the source, if it is not recognised.")
+@click.option(
+    "--to", "to", type=FORMAT, required=True, help="Format to write: `alf`, or the name of another system's format."
+)
+@click.option(
+    "-o", "--output", "target", metavar="TARGET", help="Write to this file, or to the running instance at this address."
+)
+@click.option("--from", "named", type=FORMAT, help="Format of SOURCE (default: recognised from its content).")
 @click.option("--dry-run", is_flag=True, help="Show the report; write nothing.")
-@click.option("--yes", is_flag=True, help="Convert even if some data cannot be represented.")
+@click.option("--yes", is_flag=True, help="Convert even if the target format cannot represent some data.")
 @click.option("--allow-partial", is_flag=True, help="Exit with 0 even if some items were refused.")
-@click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option("--producer", metavar="NAME", help="Producer name of this installation (default: made from its id).")
+@click.option("--force", is_flag=True, help="Replace the output file if it exists.")
+@click.option(
+    "--producer",
+    metavar="NAME",
+    help="Name of this installation in the converted file (default: derived from the id of the installation).",
+)
 @encryption_options.add_rewrite_options
 @_format_options
 @session_command
@@ -106,13 +114,14 @@ def convert_file(
     passphrase_stdin: bool,
     **parameters: Any,
 ) -> int:
-    """Convert SOURCE: an archive, a file or a running instance of another memory system, or agent:NAME.
+    """Convert SOURCE to another format. SOURCE is an archive, a file or a running instance of another memory system,
+    or agent:NAME for a protected agent.
 
-    An address is http(s)://... or stdio:COMMAND, which is run. Data that the target cannot hold is listed, and you are
-    asked before anything is written.
+    The address of a running instance is http(s)://... or stdio:COMMAND; Lifeboat runs COMMAND. The command lists
+    data that the target format cannot represent, and asks before it writes anything.
     """
     if target is None and not dry_run:
-        raise click.UsageError("Name the file or the address to write with -o, or try --dry-run.")
+        raise click.UsageError("Give the output file or address with -o, or use --dry-run.")
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
 
     encrypt = _should_encrypt(encrypt, target)
@@ -152,11 +161,12 @@ def _ask(session: CommandSession, preview: ConversionReport) -> None:
     if not can_ask(session):
         kinds = [f"{group.count} {group.kind}" for group in group_fates(preview.fates) if group.outcome in LOST]
         raise ExchangeError.WOULD_LOSE(
-            f"the target cannot hold {count_text(lost, 'item')}: {join_names(kinds[:_SHOWN])}; --dry-run lists them"
+            f"the target format cannot represent {count_text(lost, 'item')}: {join_names(kinds[:_SHOWN])}; to list "
+            "them: --dry-run"
         ).with_again("--yes")
     for line in _groups(preview):
         session.output.note(line)
-    click.confirm(f"Convert, and leave out {count_text(lost, 'item')}?", abort=True, err=True)
+    click.confirm(f"Convert, and leave {count_text(lost, 'item')} out?", abort=True, err=True)
 
 
 def _groups(conversion: ConversionReport) -> Iterable[str]:
@@ -167,7 +177,7 @@ def _groups(conversion: ConversionReport) -> Iterable[str]:
         why = f": {snippet_text(group.reason)}" if group.reason else ""
         yield f"{count_text(group.count, group.kind)} {group.outcome}{why} ({names}{more})"
     if len(groups) > _SHOWN:
-        yield f"and {count_text(len(groups) - _SHOWN, 'more kind')} of loss; --json lists all"
+        yield f"{count_text(len(groups) - _SHOWN, 'more group')} of lost items not shown; to list all: --json"
 
 
 def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
@@ -179,11 +189,11 @@ def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
     if found:
         said = [f"{figure} {name}" for name, figure in found.items() if figure]
         nothing = [f"no {name}" for name in found]
-        yield f"Found in the output: {', '.join(said or nothing)}"
+        yield f"The secret scan of the output found: {', '.join(said or nothing)}"
 
 
 def _say(output: CommandOutput, done: ConversionReport) -> None:
-    what = f"{done.target_format}, of {count_text(done.records, 'memory')}"
+    what = f"{done.target_format} with {count_text(done.records, 'memory')}"
     if done.bytes is not None:
         what += f", {size_text(done.bytes)}"
     if done.dry_run:
@@ -199,9 +209,9 @@ def _say(output: CommandOutput, done: ConversionReport) -> None:
     for line in _figures(done.figures):
         output.line(line)
     if done.signature is not None:
-        output.line(f"Signature: {done.signature}")
+        output.line(f"Signature of the source: {done.signature}")
     if done.encryption is not None:
-        output.line(f"Encrypted as a whole, {encryption_options.describe_encryption(done.encryption)}.")
+        output.line(f"The whole file is encrypted, {encryption_options.describe_encryption(done.encryption)}.")
     for notice in done.notices:
         where = f" ({snippet_text(notice.where, 60)})" if notice.where else ""
         output.line(f"{notice.code}: {snippet_text(notice.text, 400)}{where}")

@@ -29,7 +29,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command(
     "import",
-    short_help="Write an archive's agent into a workspace.",
+    short_help="Write the agent in an archive into a workspace.",
     epilog=format_examples(
         "lifeboat alf import juniper.alf --to ~/juniper --dry-run",
         "lifeboat alf import juniper.alf --delta changes.alf-delta --to ~/juniper",
@@ -38,21 +38,33 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.argument("file", type=FILE)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
-@click.option("--delta", "deltas", type=FILE, multiple=True, help="Delta to apply on top (repeatable, in order).")
 @click.option(
-    "--runtime", type=RUNTIME, help="Runtime to write for (default: the archive's, if it has an adapter here)."
+    "--delta", "deltas", type=FILE, multiple=True, help="Apply this delta to the archive first (repeatable, in order)."
 )
-@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="State directory of the runtime.")
+@click.option(
+    "--runtime",
+    type=RUNTIME,
+    help="Runtime that will use the workspace (default: the runtime named in the archive, if Lifeboat supports it).",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="State directory of the runtime, for example ~/.openclaw.",
+)
 @add_row_options
-@click.option("--with-credentials", is_flag=True, help="Restore credentials where they were cut out.")
+@click.option(
+    "--with-credentials",
+    is_flag=True,
+    help="Decrypt the credentials in the archive and put them back into their files.",
+)
 @click.option(
     "--accept-unsigned",
     is_flag=True,
-    help="Import although the key of this home did not sign it; review it first.",
+    help="Import although the archive is not signed with this home's key. Review the archive first.",
 )
 @add_seen_option
 @click.option("--dry-run", is_flag=True, help="Show what would be written.")
-@click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing into a folder that is not empty.")
 @encryption_options.passphrase_option
 @session_command
 def import_file(
@@ -69,17 +81,19 @@ def import_file(
     seen: str | None,
     **flags: Any,
 ) -> int:
-    """Write an archive's agent into a workspace. Data that the runtime cannot hold is kept and exported again.
+    """Write the agent in an archive into a workspace.
 
-    An archive that the key of this home did not sign is first shown with everything in it that a program could run or
-    obey. To import it, use --accept-unsigned and answer the question; in a script, add --seen with the displayed code.
+    Data that the runtime cannot represent is kept, and later exports contain it again. If the archive is not signed
+    with this home's key, the command first shows everything in the archive that a program could run or follow as an
+    instruction. To import such an archive, use --accept-unsigned and answer the question. In a script, also pass
+    --seen with the displayed code.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core import exchange
     from lifeboat_core.restore.restore_options import RestoreOptions
 
     if seen is not None and not flags["accept_unsigned"]:
-        raise click.UsageError("--seen goes with --accept-unsigned")
+        raise click.UsageError("--seen needs --accept-unsigned")
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
     if flags["with_credentials"]:
         session = passphrase_input.with_unlocked_session(session)
@@ -107,6 +121,9 @@ def import_file(
 def _say_registered(output: CommandOutput, report: JsonObject) -> None:
     """Describe what an import creates beside the files: an agent that is not captured yet."""
     if report["copied_from"]:
-        output.line(f"This home already has that agent. The copy is {report['name']}, with a new id.")
-    output.line(f"{report['name']} is not captured yet:")
+        output.line(
+            "This home already has the agent in the archive. The imported agent is a copy with a new id, "
+            f"named {report['name']}."
+        )
+    output.line(f"{report['name']} is not captured yet. To start captures:")
     output.verbatim(f"  lifeboat agents resume {quote_argument(report['name'])}")

@@ -80,13 +80,13 @@ def check_terms(
     """Check that the options are compatible, without reading anything. Raises UsageError."""
     given = sum((text_stdin, text is not None, pattern_stdin))
     if given > 1:
-        raise click.UsageError("--text-stdin, --text and --pattern-stdin: give only one")
+        raise click.UsageError("use only one of --text-stdin, --text and --pattern-stdin")
     if not given and not records:
-        raise click.UsageError("Name what to purge: --record ID, --text-stdin or --pattern-stdin")
+        raise click.UsageError("Choose what to purge: --record ID, --text-stdin or --pattern-stdin")
     if passage and not given:
-        raise click.UsageError("--passage cuts a text and needs --text-stdin, --text or --pattern-stdin")
+        raise click.UsageError("--passage removes a text and needs --text-stdin, --text or --pattern-stdin")
     if text is not None:
-        click.echo("warning: the shell's history has the text now; next time use --text-stdin", err=True)
+        click.echo("warning: the text is now in the shell's history; next time use --text-stdin", err=True)
     return AlfPurgeTerms(text, text_stdin or pattern_stdin, pattern_stdin)
 
 
@@ -99,22 +99,22 @@ def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
     if text is None:
         return PurgeTerms()
     if not text.strip():
-        raise click.UsageError("The text is empty and would match everywhere.")
+        raise click.UsageError("The text to purge is empty and would match everything.")
     return PurgeTerms(patterns=(compile_pattern(text),)) if terms.is_pattern else PurgeTerms(texts=(text,))
 
 
 def _from_stdin() -> str:
     """Read the rest of standard input without the line break at its end, prompting on a terminal."""
     if sys.stdin is None:
-        raise click.UsageError("--text-stdin needs text on standard input")
+        raise click.UsageError("--text-stdin needs a text on standard input")
     if sys.stdin.isatty():
-        return str(click.prompt("Text to purge (not shown)", hide_input=True, err=True))
+        return str(click.prompt("Text to purge (input is hidden)", hide_input=True, err=True))
     try:
         text = sys.stdin.read(_LARGEST + 1)
     except UnicodeDecodeError:
-        raise click.UsageError("standard input is not UTF-8") from None
+        raise click.UsageError("the text on standard input is not UTF-8") from None
     if len(text) > _LARGEST:
-        raise click.UsageError(f"more than {_LARGEST} characters are too many to purge at once")
+        raise click.UsageError(f"the text to purge is longer than {_LARGEST} characters, the limit of one purge")
     return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
 
 
@@ -147,6 +147,6 @@ def print_purged(output: CommandOutput, purged: FilePurgeResult, target: Path | 
 def _headline(purged: FilePurgeResult, target: Path | None, *, dry_run: bool) -> str:
     number = len(purged.audit["record_ids"])
     if not (number or purged.hits or purged.files):
-        return "No match was found."
-    gone = count_text(number, "memory") if number else "No memories, only the match"
+        return "Nothing in the archive matches."
+    gone = count_text(number, "memory") if number else "Only the matching text"
     return f"{gone} would be purged." if dry_run else f"{gone} left out of {target}."

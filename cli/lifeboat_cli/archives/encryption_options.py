@@ -22,16 +22,22 @@ passphrase_option = click.option(
     "--passphrase-stdin", is_flag=True, help="Read the passphrase of an encrypted file from standard input."
 )
 _recipient_option = click.option(
-    "--recipient", "recipients", metavar="AGE1...", multiple=True, help="Also encrypt for this age key (repeatable)."
+    "--recipient",
+    "recipients",
+    metavar="AGE1...",
+    multiple=True,
+    help="Also encrypt for this age public key (repeatable).",
 )
 
 
 def add_export_options(command: Command) -> Command:
     encrypt = click.option(
-        "--encrypt", is_flag=True, help="Encrypt the whole file, including memories; your key opens it."
+        "--encrypt", is_flag=True, help="Encrypt the whole file, including memories, for your own key."
     )
     use_passphrase = click.option(
-        "--passphrase-stdin", is_flag=True, help="Encrypt with a passphrase from standard input instead of your key."
+        "--passphrase-stdin",
+        is_flag=True,
+        help="Encrypt with a passphrase read from standard input, instead of for your key.",
     )
     return encrypt(_recipient_option(use_passphrase(command)))
 
@@ -40,7 +46,9 @@ def add_rewrite_options(command: Command) -> Command:
     """Add the options of a command that makes a file from others. An encrypted file stays encrypted without
     `--plain`."""
     encrypt = click.option(
-        "--encrypt/--plain", default=None, help="Encrypt the new file, or not (default: like its source)."
+        "--encrypt/--plain",
+        default=None,
+        help="Encrypt the new file, or leave it in plain text (default: same as the source).",
     )
     return encrypt(_recipient_option(passphrase_option(command)))
 
@@ -63,7 +71,7 @@ def choose_export_encryption(
     encrypt: bool, recipients: tuple[str, ...], passphrase: str | None
 ) -> ArchiveEncryption | None:
     if not encrypt and (recipients or passphrase is not None):
-        raise click.UsageError("--recipient and --passphrase-stdin need --encrypt")
+        raise click.UsageError("use --recipient and --passphrase-stdin only together with --encrypt")
     return _encryption(recipients, _new(passphrase)) if encrypt else None
 
 
@@ -83,7 +91,8 @@ def choose_rewrite_encryption(
         return None
     if any(source.recipients > 1 for source in sealed) and not recipients:
         output.warn(
-            "the source was encrypted for more keys, the new file is for yours only; to keep them, use --recipient"
+            "the source file was encrypted for several keys, but the new file is encrypted for your key only; to "
+            "add the other keys, use --recipient"
         )
     by_key = any(source.key_id is not None for source in sealed)
     return _encryption(recipients, None if by_key else passphrase if sealed else _new(passphrase))
@@ -99,7 +108,7 @@ def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> ArchiveE
 
     if recipients and passphrase is not None:
         raise click.UsageError(
-            "Use either --recipient or --passphrase-stdin: a file opens with keys or with a passphrase."
+            "Use either --recipient or --passphrase-stdin: a file is encrypted either for keys or with a passphrase."
         )
     return ArchiveEncryption(recipients, passphrase)
 
@@ -111,5 +120,5 @@ def describe_encryption(encryption: JsonObject | None) -> str:
     if encryption["key_id"] is None:
         return "with a passphrase; no key opens it"
     others = encryption["recipients"] - 1
-    beside = f" and for {count_text(others, 'further key')}" if others else ""
+    beside = f" and for {count_text(others, 'other key')}" if others else ""
     return f"for your key {encryption['key_id']}{beside}"

@@ -118,7 +118,7 @@ def _outcome(job: ChildCommand) -> tuple[CommandEnded | CommandRunFailed, int]:
     if not out.is_whole:
         most = command_messages.MOST_SAID >> 20
         problem = UnexpectedError(
-            f"the output has {out.said >> 20} MiB, more than the limit of {most} MiB: ask for less"
+            f"the output of the command has {out.said >> 20} MiB, but the limit is {most} MiB: request less data"
         )
         return CommandRunFailed(job.run.number, error_documents.describe_error(problem)), 1
     return CommandEnded(job.run.number, status, out.text(), notes.text()), status

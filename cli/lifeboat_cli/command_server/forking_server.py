@@ -150,7 +150,7 @@ class CommandServer:
         waiting = next((run for run in self._waiting if run.number == message.number), None)
         if waiting is not None:
             self._waiting.remove(waiting)
-            self._fail(waiting.number, Cancelled("the command was stopped before it started"))
+            self._fail(waiting.number, Cancelled("the command was cancelled before it started"))
         for each in self._children:
             if each.number == message.number:
                 with contextlib.suppress(ProcessLookupError):

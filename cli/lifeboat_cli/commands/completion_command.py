@@ -11,17 +11,17 @@ from lifeboat_cli.terminal.output import CommandOutput
 
 
 @click.command(
-    short_help="Complete commands and names in bash, zsh or fish.",
+    short_help="Print the script that completes commands and names in a shell.",
     epilog=format_examples(
         'eval "$(lifeboat completion bash)"', "lifeboat completion fish > ~/.config/fish/completions/lifeboat.fish"
     ),
 )
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print the script inside one JSON document.")
 def completion(shell: str, as_json: bool) -> None:
     """Print the completion script for SHELL: bash, zsh or fish.
 
-    It completes commands, options, agents, their sequences and settings.
+    With this script, the shell completes commands, options, settings, agents and sequence numbers.
     """
     from lifeboat_cli.program import program
 

@@ -63,12 +63,14 @@ def _agent(session: CommandSession, name: str | None) -> Agent | None:
 @pager_option
 @session_command
 def list_settings(session: CommandSession, agent: str | None) -> None:
-    """List every setting with its value, source and effect. With AGENT: as they apply to this agent."""
+    """List every setting with its value, its source and its effect. With AGENT: show the values that apply to this
+    agent.
+    """
     found = _agent(session, agent)
     loaded = session.context.config()
     problem = None if loaded.problem is None else loaded.problem.message
     if problem:
-        session.output.warn(f"{problem}; the last valid settings are in use")
+        session.output.warn(f"{problem}; the last valid settings stay in use")
     values = loaded.all(found.settings if found else None)
     rows = [(value.name, _written(value), value.source, value.effect) for value in values]
     document = Settings(tuple(_document(value) for value in values), problem)
@@ -85,7 +87,7 @@ def list_settings(session: CommandSession, agent: str | None) -> None:
 @click.argument("agent", required=False, type=AGENT)
 @session_command
 def get_setting(session: CommandSession, name: str, agent: str | None) -> None:
-    """Show one setting."""
+    """Show the value of a setting."""
     found = _agent(session, agent)
     value = session.context.config().get(name, found.settings if found else None)
     session.output.document(_document(value), lambda: session.output.line(_written(value)))
@@ -102,20 +104,20 @@ def get_setting(session: CommandSession, name: str, agent: str | None) -> None:
 )
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
-@click.option("--agent", type=AGENT, help="Change it for this agent only.")
-@click.option("--default", "to_default", is_flag=True, help="Restore the default.")
-@click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
+@click.option("--agent", type=AGENT, help="Change the setting for this agent only (default: for all agents).")
+@click.option("--default", "to_default", is_flag=True, help="Reset the setting to its default.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the new value from standard input.")
 @session_command
 def set_setting(
     session: CommandSession, name: str, value: str | None, agent: str | None, to_default: bool, from_stdin: bool
 ) -> None:
-    """Change a setting. An invalid value changes nothing.
+    """Change a setting. An invalid value is refused.
 
-    Addresses are private settings, because anyone who knows one can use it. They are stored separately and never shown.
-    Pass them with --stdin.
+    A setting that contains an address is private, because anyone who knows the address can use it. Private settings
+    are stored separately and never shown. Pass their values with --stdin.
     """
     if [value is not None, to_default, from_stdin].count(True) != 1:
-        raise click.UsageError("Give a value, --stdin, or --default.")
+        raise click.UsageError("Give a VALUE, --stdin or --default.")
     written = None if to_default else _given(session, name, value, "set")
     found = _agent(session, agent)
     with home_lock(session.context, "config set"):
@@ -141,13 +143,15 @@ def set_setting(
 )
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
-@click.option("--agent", type=AGENT, help="Check whether this agent can have its own value.")
+@click.option("--agent", type=AGENT, help="Check whether the setting can have this value for this agent only.")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
 @session_command
 def check(session: CommandSession, name: str, value: str | None, agent: str | None, from_stdin: bool) -> None:
-    """Check whether a setting accepts a value, without changing it. Exits with 1, and the reason, if not."""
+    """Check whether a setting accepts a value, without changing the setting. Exit with 1, and print the reason, if the
+    value is not valid.
+    """
     if (value is not None) == from_stdin:
-        raise click.UsageError("Give a value or --stdin.")
+        raise click.UsageError("Give a VALUE or --stdin.")
     known = find_setting(name)
     written = _given(session, name, value, "check")
     settings.check_settings({name: written}, per_agent=_agent(session, agent) is not None)
@@ -161,20 +165,20 @@ def _given(session: CommandSession, name: str, value: str | None, command: str) 
         return _natural(name, _from_stdin(session, name))
     if find_setting(name).private and value != "none":
         typed = f"lifeboat config {command} {quote_argument(name)} --stdin"
-        session.output.warn(f"the value of {name} is now in your shell's history; next time: {typed}")
+        session.output.warn(f"the value of {name} is now in your shell's history; next time use: {typed}")
     return _natural(name, value)
 
 
 def _from_stdin(session: CommandSession, name: str) -> str:
     """Read one line. Raises BadSetting if there is none, or more than one."""
     if sys.stdin.isatty():
-        session.output.note(f"Value of {name}, then Enter:")
+        session.output.note(f"Type the value of {name}, then press Enter:")
         text = sys.stdin.readline()
     else:
         text = sys.stdin.read(_LONGEST)
     lines = text.strip().splitlines()
     if len(lines) != 1:
-        raise BadSetting(f"{name}: expected one line on standard input, got {len(lines)}")
+        raise BadSetting(f"{name}: standard input must contain one line, but contains {len(lines)}")
     return misplaced_words.refuse_in_field(f"the value of {name}", lines[0])
 
 

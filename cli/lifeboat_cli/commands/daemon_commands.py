@@ -27,13 +27,13 @@ _COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "polle
 
 @click.group(cls=DefaultCommandGroup, default="status")
 def daemon() -> None:
-    """Start, stop or inspect the daemon, which watches and captures."""
+    """Control the daemon, which watches workspaces and captures changes."""
 
 
 @daemon.command(
     short_help="Run the daemon in the foreground until Ctrl-C.", epilog=format_examples("lifeboat daemon run")
 )
-@click.option("--wait", is_flag=True, help="If another daemon serves this home, wait until it ends.")
+@click.option("--wait", is_flag=True, help="Wait while another daemon serves this home, then start.")
 def run(wait: bool) -> None:
     """Run the daemon in the foreground until Ctrl-C. Events are printed on standard error."""
     from lifeboat_daemon.service.daemon_lifecycle import COMMAND
@@ -47,15 +47,17 @@ def run(wait: bool) -> None:
 @daemon.command(short_help="Start the daemon if it is not running.", epilog=format_examples("lifeboat daemon start"))
 @session_command
 def start(session: CommandSession) -> None:
-    """Start the daemon if it is not running, through the service if one is installed. It keeps running when this
-    terminal closes."""
+    """Start the daemon if it is not running.
+
+    If a service is installed, the service starts the daemon. The daemon keeps running when this terminal closes.
+    """
     from lifeboat_daemon.service import daemon_lifecycle
 
     started = daemon_lifecycle.start_daemon(session.context, session.output.note)
     found = started.standing
 
     def text() -> None:
-        first = "The daemon runs already" if started.how == "already" else "The daemon is running"
+        first = "The daemon was already running" if started.how == "already" else "The daemon is running"
         session.output.line(f"{first}: {_named(found)}.")
         if started.how == "process":
             session.output.line(_how_long(session))
@@ -66,7 +68,7 @@ def start(session: CommandSession) -> None:
 @daemon.command(epilog=format_examples("lifeboat daemon stop"))
 @session_command
 def stop(session: CommandSession) -> None:
-    """Stop the daemon at a safe point. Nothing is captured until it runs again."""
+    """Stop the daemon after its current step. Changes are not captured until the daemon runs again."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     before = daemon_lifecycle.stop_daemon(session.context, session.output.note)
@@ -75,10 +77,15 @@ def stop(session: CommandSession) -> None:
     session.output.document(document, lambda: session.output.line(said))
 
 
-@daemon.command(short_help="Restart the daemon, or start it.", epilog=format_examples("lifeboat daemon restart"))
+@daemon.command(
+    short_help="Restart the daemon, or start it if it is not running.",
+    epilog=format_examples("lifeboat daemon restart"),
+)
 @session_command
 def restart(session: CommandSession) -> None:
-    """Restart the daemon, or start it: after an upgrade, or if it does not answer."""
+    """Restart the daemon, or start it if it is not running. Use this command after an upgrade, or if the daemon does
+    not answer.
+    """
     from lifeboat_daemon.service import daemon_lifecycle
 
     daemon_lifecycle.stop_daemon(session.context, session.output.note)
@@ -89,11 +96,13 @@ def restart(session: CommandSession) -> None:
 
 
 @daemon.command(
-    short_help="Show whether the daemon runs, and its work.", epilog=format_examples("lifeboat daemon status")
+    short_help="Show whether the daemon runs and what it does.", epilog=format_examples("lifeboat daemon status")
 )
 @session_command
 def status(session: CommandSession) -> int:
-    """Show whether the daemon runs, since when, what it watches and its work. Exits with 1 if it does not run."""
+    """Show whether the daemon runs, since when, and which agents and jobs it works on. Exits with 1 if the daemon does
+    not run.
+    """
     from lifeboat_daemon.service import daemon_lifecycle
 
     found = daemon_lifecycle.inspect_daemon(session.context)
@@ -104,37 +113,44 @@ def status(session: CommandSession) -> int:
 @daemon.command(epilog=format_examples("lifeboat daemon reload"))
 @session_command
 def reload(session: CommandSession) -> int:
-    """Make the daemon read the settings again. It also does so whenever a settings file changes."""
+    """Make the daemon read the settings again. The daemon also does so when a settings file changes."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     problem = daemon_lifecycle.reload_daemon(session.context)
     said = (
-        "The daemon uses the new settings."
+        "The daemon has loaded the current settings."
         if problem is None
-        else f"The daemon keeps the last valid settings: {problem}"
+        else f"The daemon keeps using the last valid settings: {problem}"
     )
     session.output.document({"problem": problem}, lambda: session.output.line(said))
     return 0 if problem is None else 1
 
 
 @daemon.command(
-    short_help="Show the daemon's log, which contains no names and no content.",
+    short_help="Show the log of the daemon, which contains no names and no content.",
     epilog=format_examples(
         "lifeboat daemon log", "lifeboat daemon log --level warning", "lifeboat daemon log --follow"
     ),
 )
-@click.option("-n", "--lines", type=COUNT, default=50, show_default=True, help="Show only this many, the newest.")
+@click.option(
+    "-n", "--lines", type=COUNT, default=50, show_default=True, help="Show only the newest events, this many."
+)
 @click.option(
     "--level",
     type=click.Choice(("debug", "info", "warning", "error")),
     default="debug",
-    help="Show only events of at least this level.",
+    help="Show only events of this level or a more serious one.",
 )
-@click.option("--follow", is_flag=True, help="Then print new events until Ctrl-C (with --json: one document per line).")
+@click.option(
+    "--follow", is_flag=True, help="After that, print new events until Ctrl-C (with --json: one document per line)."
+)
 @pager_option
 @session_command
 def log(session: CommandSession, lines: int, level: str, follow: bool) -> None:
-    """Show the daemon's events, oldest first: kinds, numbers and times, but no file names and no content."""
+    """Show the events of the daemon, oldest first.
+
+    An event contains its kind, numbers and times, but no file names and no content.
+    """
     from lifeboat_daemon.service import event_log_reader
 
     found = event_log_reader.read_last_events(session.context.home, lines, level=level)
@@ -148,7 +164,7 @@ def log(session: CommandSession, lines: int, level: str, follow: bool) -> None:
 
 def _print_page(session: CommandSession, events: list[dict[str, object]]) -> None:
     if not events:
-        session.output.note("The log has no such event.")
+        session.output.note("The log contains no event of this level.")
     with session.output.pager():
         _print_events(session, events)
 
@@ -169,7 +185,7 @@ def _print_event(session: CommandSession, event: dict[str, object]) -> None:
 
 
 def _named(found: DaemonState) -> str:
-    since = "" if found.uptime is None else f", for {age_text(found.uptime)}"
+    since = "" if found.uptime is None else f", running for {age_text(found.uptime)}"
     return f"process {found.pid or '(unknown)'}{since}"
 
 
@@ -179,16 +195,16 @@ def _how_long(session: CommandSession) -> str:
 
     if units.inspect_unit(session.context).problem is not None:
         return (
-            "The daemon ends when this computer shuts down, and no service manager answers here: "
-            "start it again afterwards."
+            "The daemon ends when this computer shuts down. No service manager is available here to start it at "
+            "login, so start it again yourself: lifeboat daemon start"
         )
-    return "The daemon ends when this computer shuts down. To start it at every login: lifeboat service install"
+    return "The daemon ends when this computer shuts down. To start the daemon at every login: lifeboat service install"
 
 
 def _print(session: CommandSession, found: DaemonState) -> None:
     output = session.output
     if not found.running:
-        output.line("The daemon is not running: nothing is captured automatically.", style="bold")
+        output.line("The daemon is not running, so changes are not captured automatically. To start it:", style="bold")
         output.verbatim("lifeboat daemon start")
         return
     memory = "" if found.rss is None else f", {size_text(found.rss)} of memory"
@@ -200,10 +216,10 @@ def _print(session: CommandSession, found: DaemonState) -> None:
         return
     if found.release != read_release():
         output.line(
-            f"Release {read_release()} is installed. The daemon switches to it with the next "
-            "change, or now: lifeboat daemon restart"
+            f"Release {read_release()} is installed, but the daemon still runs an older one. The daemon restarts "
+            "itself at the next change, or now with: lifeboat daemon restart"
         )
-    output.line(f"Socket: {found.told.address}")
+    output.line(f"Socket of the daemon: {found.told.address}")
     rows = [
         (each.name, each.cadence, _COVERAGE.get(each.mode, each.mode), each.folders, each.captures, each.failures)
         for each in found.told.agents

@@ -14,18 +14,25 @@ from lifeboat_core.texts.human_text import count_text
 
 
 @click.command(
-    short_help="Try everything on an invented agent.",
+    short_help="Try every step on an invented agent.",
     epilog=format_examples("lifeboat demo", "lifeboat demo --keep /tmp/look"),
 )
-@click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder and keep it.")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    help="Create this new folder for the demo, and do not delete it afterwards.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def demo(keep: Path | None, as_json: bool) -> int:
     """Protect an invented agent, change it, delete it, restore it, and compare every byte. Exits with 0 if every step
-    succeeded."""
+    succeeded.
+    """
     output = CommandOutput(as_json=as_json or is_json_wanted())
     if keep is not None:
         if keep.exists():
-            raise click.UsageError(f"{keep} exists already; --keep needs a folder that does not exist.")
+            raise click.UsageError(
+                f"{keep} exists already, but --keep needs the path of a folder that does not exist yet."
+            )
         keep.mkdir(parents=True)
         return _tell(output, keep.resolve())
     with tempfile.TemporaryDirectory(prefix="lifeboat-demo-") as folder:
@@ -58,7 +65,8 @@ def _tell(output: CommandOutput, folder: Path) -> int:
         output.line("Every step succeeded." if not problems else f"{count_text(len(problems), 'problem')} found.")
         if not problems:
             output.line(
-                "The demo's key was deleted with it. To create your own key and recovery words: lifeboat keys init"
+                "The demo's key was deleted at the end of the demo. To create your own key and recovery words: "
+                "lifeboat keys init"
             )
             output.line("To find your own agents: lifeboat agents discover")
 

@@ -26,18 +26,18 @@ _CONFORMANCE = "conformance"
 @click.option(
     "--trust-clock",
     is_flag=True,
-    help="Accept the clock as correct although its time does not follow from the last one.",
+    help="Accept the computer's clock as correct, although its time is far from the last time that Lifeboat recorded.",
 )
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a support bundle, without personal data, to a new ZIP file.",
+    help="Write a ZIP file for a support request, without personal data, to this new file.",
 )
-@click.option("--remote", type=REMOTE, help="Also run the conformance checks against this remote.")
+@click.option("--remote", type=REMOTE, help="Also test this remote with temporary agents.")
 @pager_option
 @examining_command
 def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
-    """Check the home, the key, agents, vaults and remotes. Exits with 1 if something is broken."""
+    """Check the home, the key, agents, vaults and remotes. Exits with 1 if a check finds an error."""
     from lifeboat_cli.doctor import run_doctor_checks
     from lifeboat_core.machine import clock_trust
 
@@ -85,11 +85,11 @@ def _write_bundle(session: CommandSession, target: Path) -> int:
         parts = support_bundle.write_support_bundle(session.context, target)
 
     def text() -> None:
-        session.output.line(f"{target} contains only:")
+        session.output.line(f"The report {target} contains only:")
         for part in parts:
             session.output.line(f"  {part.name:<14} {part.what}")
-        session.output.line("It contains no content, no file or agent names, no keys and no credentials.")
-        session.output.verbatim(f"Check it before you send it: unzip -p {quote_argument(str(target))}")
+        session.output.line("The report contains no content, no names of files or agents, no keys and no credentials.")
+        session.output.verbatim(f"Check the report before you send it: unzip -p {quote_argument(str(target))}")
 
     listed = tuple(Part(part.name, part.what) for part in parts)
     session.output.document(Bundle(str(target), target.stat().st_size, listed), text)

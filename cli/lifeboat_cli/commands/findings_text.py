@@ -32,7 +32,10 @@ def print_findings(
                 _print_finding(output, finding)
             if held := sum(map(quiet, found)):
                 done = f"passed {count_text(held, 'conformance check')}"
-                output.item(_label(DoctorLevel.OK), f"tested with temporary agents: it {done}; --json lists each check")
+                output.item(
+                    _label(DoctorLevel.OK),
+                    f"temporary agents were stored on the remote, which {done}; to list each check: --json",
+                )
             output.line(_sum_up(found), style="bold")
 
     findings = tuple(Finding(one.check, one.title, **asdict(one.finding)) for one in found)
@@ -64,4 +67,4 @@ def _sum_up(found: Sequence[DoctorCheckResult]) -> str:
     levels = [one.finding.level for one in found]
     broken, doubtful = levels.count(DoctorLevel.ERROR), levels.count(DoctorLevel.WARNING)
     warned = f", {count_text(doubtful, 'warning')}" if doubtful else ""
-    return f"{broken} of {checked} found a problem{warned}." if broken else f"No problem found ({checked}{warned})."
+    return f"{broken} of {checked} found a problem{warned}." if broken else f"No problem found in {checked}{warned}."

@@ -19,18 +19,21 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 @click.group(cls=DefaultCommandGroup, default="status")
 def service() -> None:
-    """Start the daemon at every login.
+    """Install the service that starts the daemon at every login.
 
-    systemd, launchd or the Windows task scheduler starts it and restarts it after a failure.
+    The service belongs to systemd, launchd or the Windows task scheduler, which also restarts the daemon after a
+    failure.
     """
 
 
 @service.command(epilog=format_examples("lifeboat service install", "lifeboat service install --print"))
-@click.option("--no-start", is_flag=True, help="Start it at the next login, not now.")
-@click.option("--print", "only_print", is_flag=True, help="Print the files instead of writing them.")
+@click.option("--no-start", is_flag=True, help="Start the daemon at the next login only, not now.")
+@click.option("--print", "only_print", is_flag=True, help="Print the files of the service instead of installing it.")
 @session_command
 def install(session: CommandSession, no_start: bool, only_print: bool) -> None:
-    """Start the daemon now and at every login. Run it again after a move or an upgrade to update the service."""
+    """Start the daemon now and at every login. After you move or upgrade Lifeboat, run this command again to update
+    the service.
+    """
     from lifeboat_daemon import units
 
     manager = units.find_manager(session.context)
@@ -69,20 +72,20 @@ def _advice(session: CommandSession, state: UnitState) -> list[str]:
     around = session.context.environment
     found = []
     if state.lingering is False and not any(around.get(name) for name in _SCREENS):
-        found.append("The service ends when you log out. To run it without a login: loginctl enable-linger")
+        found.append("The daemon ends when you log out. To keep it running without a login: loginctl enable-linger")
     if around.get("LIFEBOAT_PASSPHRASE") and not around.get("LIFEBOAT_PASSPHRASE_FILE"):
         found.append(
-            "The service does not get LIFEBOAT_PASSPHRASE from your shell: put the passphrase into a private file, set"
+            "The service cannot read LIFEBOAT_PASSPHRASE from your shell. Write the passphrase to a private file, set"
         )
-        found[-1] += " LIFEBOAT_PASSPHRASE_FILE to its path, and install again."
+        found[-1] += " LIFEBOAT_PASSPHRASE_FILE to the path of that file, and install the service again."
     return found
 
 
 @service.command(epilog=format_examples("lifeboat service uninstall"))
-@click.option("--force", is_flag=True, help="Also if the service belongs to another home.")
+@click.option("--force", is_flag=True, help="Remove the service even if it belongs to another home of Lifeboat.")
 @session_command
 def uninstall(session: CommandSession, force: bool) -> None:
-    """Stop the service and remove it from login. Captured data stays."""
+    """Stop the daemon and do not start it at login any longer. Captured data stays."""
     from lifeboat_daemon import units
     from lifeboat_daemon.units.service_unit import refuse_other_home
 
@@ -99,7 +102,9 @@ def uninstall(session: CommandSession, force: bool) -> None:
 )
 @session_command
 def status(session: CommandSession) -> int:
-    """Show whether the service is installed, running and as this release would install it. Exits with 1 if not."""
+    """Show whether the service that starts the daemon at login is installed, running and up to date. Exits with 1 if
+    not.
+    """
     from lifeboat_daemon import units
 
     state = units.inspect_unit(session.context)
@@ -110,20 +115,27 @@ def status(session: CommandSession) -> int:
 def _print(session: CommandSession, state: UnitState) -> None:
     output = session.output
     if not state.installed:
-        output.line("No service is installed: the daemon runs only when you start it.", style="bold")
+        output.line(
+            "No service is installed, so the daemon runs only when you start it. To install the service:", style="bold"
+        )
         output.verbatim("lifeboat service install")
     else:
-        output.line(f"Installed with {_MANAGERS[state.manager]}: {state.path}", style="bold")
+        output.line(f"The service is installed with {_MANAGERS[state.manager]}: {state.path}", style="bold")
         process = f" (process {state.pid})" if state.pid else ""
-        output.line(f"Started at login: {_yes(state.enabled)}. Running now: {_yes(state.running)}{process}.")
+        output.line(
+            f"Daemon started at login: {_yes(state.enabled)}. Daemon running now: {_yes(state.running)}{process}."
+        )
         if not state.ours:
-            output.line(f"The daemon serves another home: {state.home or 'the default one'}")
+            output.line(f"The installed service starts the daemon of another home: {state.home or 'the default one'}")
         elif not state.program_found:
-            output.line(f"{state.program} does not exist; to update the service: lifeboat service install")
+            output.line(
+                f"The program of the service, {state.program}, does not exist. To update the service: "
+                "lifeboat service install"
+            )
         elif not state.current:
-            output.line("The service is out of date: lifeboat service install")
+            output.line("The installed service is out of date. To update it: lifeboat service install")
     if state.lingering is False:
-        output.line("It ends when you log out (to keep it running: loginctl enable-linger).")
+        output.line("The daemon ends when you log out. To keep it running: loginctl enable-linger")
     if state.problem:
         output.line(state.problem)
 

@@ -25,9 +25,9 @@ from lifeboat_core.texts.human_text import count_text, group_changes, path_text,
 from lifeboat_vault.errors import VaultDamaged, VaultMissing, VaultUnusable
 
 _LISTS = {
-    "unread": "could not be read, its last version is kept",
-    "unstable": "changed while it was read, its last version is kept",
-    "waiting": "may contain secrets and cannot be parsed, its last version is kept",
+    "unread": "could not be read, so its last captured version is kept",
+    "unstable": "changed while it was read, so its last captured version is kept",
+    "waiting": "may contain secrets and cannot be parsed, so its last captured version is kept",
     "left_out": "is not captured in its current version",
     "looks_like_secret": "contains text that looks like a secret",
 }
@@ -40,20 +40,22 @@ _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.cod
     epilog=format_examples("lifeboat sync", "lifeboat sync Juniper"),
 )
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
-@click.option("--unless-paused", is_flag=True, help="Skip agents that are paused or not protected yet, even if named.")
+@click.option(
+    "--unless-paused", is_flag=True, help="Skip paused and unprotected agents, even if they are named as arguments."
+)
 @click.option("--background", is_flag=True, help="Start the sync in a separate process and return immediately.")
 @session_command
 def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool, background: bool) -> int:
-    """Capture changes of all agents, or of those named, and push them to all remotes, through the daemon if it runs.
-    Then thin old sequences as the retention settings say, and delete the history of agents that were removed a month
-    ago.
+    """Capture changes of all agents, or of the named agents, and push them to all remotes.
 
-    Exits with 1 if an agent was not captured, if the newest sequence lacks the current version of a file (unreadable,
-    changing, or over a limit), or if a required remote did not get it.
+    If the daemon runs, it does the work. The command also deletes old sequences according to the retention settings,
+    and the history of agents that were removed a month ago. Exits with 1 if an agent was not captured, if the current
+    version of a file could not be captured (unreadable, changing, or over a limit), or if a required remote did not
+    receive the newest sequence.
     """
     chosen = [agents.find_agent(session.context, name) for name in names] or agents.list_agents(session.context)
     if not chosen:
-        session.output.note("No agent is protected yet: lifeboat agents discover")
+        session.output.note("No agent is protected yet. To find agents: lifeboat agents discover")
     if background:
         words = ["sync", *(agent.id for agent in chosen), *(["--unless-paused"] if unless_paused else [])]
         start_detached(make_own_command(*words))
@@ -85,8 +87,10 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
     """Return whether an agent is paused, and say so."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
-    why = "captures of this agent are paused" if agent.watched else "the agent was imported and is not protected yet"
-    session.output.note(f"{agent.name}: {why}; to resume: lifeboat agents resume {quote_argument(agent.name)}")
+    why = "its captures are paused" if agent.watched else "it was imported and is not captured yet"
+    session.output.note(
+        f"{agent.name} is skipped: {why}; to resume: lifeboat agents resume {quote_argument(agent.name)}"
+    )
     return True
 
 
@@ -104,7 +108,9 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[Js
                 "agents"
             ]
     except ServiceError as error:
-        session.output.warn(f"the daemon did not capture ({error.message}); this command captures instead")
+        session.output.warn(
+            f"the daemon could not capture the agents ({error.message}), so this command captures them itself"
+        )
         return None
     return [_with_patience(session, chosen, document) for document in documents]
 
@@ -137,7 +143,7 @@ def _print(output: CommandOutput, documents: list[JsonObject]) -> None:
     for document in documents:
         print_capture(output, document)
         if document.get("fix"):
-            output.warn(f"what helps: {document['fix']}")
+            output.warn(f"to fix it: {document['fix']}")
         for remote in document["remotes"]:
             _print_remote(output, document["name"], remote)
 
@@ -150,18 +156,18 @@ def _print_remote(output: CommandOutput, name: str, remote: JsonObject) -> None:
         return
     output.warn(f"{name}: {text}")
     if remote["fix"]:
-        output.note(f"  what helps: {remote['fix']}")
+        output.note(f"  to fix it: {remote['fix']}")
 
 
 def describe_remote_result(remote: JsonObject) -> str:
     """Describe the result of a push to one remote in one line."""
     place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
     if remote["state"] == "ok":
-        return f"{place} has sequence {remote['sequence']}"
-    said = f"{place}: {remote['message'] or remote['state']}"
+        return f"remote {place} has sequence {remote['sequence']}"
+    said = f"remote {place}: {remote['message'] or remote['state']}"
     if remote["sequence"] is not None:
-        return f"{said}; it has sequence {remote['sequence']}"
-    return said if remote["code"] in _UNREADABLE else f"{said}; it has no sequence yet"
+        return f"{said}; the newest sequence there is {remote['sequence']}"
+    return said if remote["code"] in _UNREADABLE else f"{said}; nothing is stored there yet"
 
 
 def print_capture(output: CommandOutput, document: JsonObject) -> None:
@@ -181,19 +187,25 @@ def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
             output.warn(f"{path_text(path)} {meaning}: {reason}")
         if len(files) > len(shown):
             rest = f"lifeboat agents show {quote_argument(document['name'])} --left-out"
-            output.warn(f"{count_text(len(files) - len(shown), 'more file')}, each of which {meaning}: {rest}")
+            output.warn(f"{count_text(len(files) - len(shown), 'more file')} {meaning}. To list them: {rest}")
     for path, count in document["kept_out"].items():
         output.warn(
-            f"{path_text(path)} contains purged text in {count_text(count, 'place')}; the "
-            "captured version leaves it out"
+            f"{path_text(path)} contains purged text in {count_text(count, 'place')}; that text was left out of the "
+            "captured version"
         )
     for path, count in document["purged_again"].items():
         places = count_text(count, "place")
-        output.warn(f"{path_text(path)} contains a purged value in {places}, in other words; it is captured unchanged")
+        output.warn(
+            f"{path_text(path)} contains a purged value in {places}, written in a different form; the file "
+            "is captured unchanged"
+        )
     if document["held"]:
         name, before = quote_argument(document["name"]), document["held"].get("previous")
-        output.warn(f"held: {document['held'].get('reason', '')}. Was that an accident?")
-        output.note(f"  restore it:         lifeboat restore {name} --at {before}")
+        output.warn(
+            f"The sequence is not pushed, because it removes much: {document['held'].get('reason', '')}. Was "
+            "the removal an accident?"
+        )
+        output.note(f"  restore the earlier state: lifeboat restore {name} --at {before}")
         output.note(f"  accept the removal: lifeboat agents accept {name}")
 
 
@@ -204,10 +216,10 @@ def _sentence(document: JsonObject) -> str:
         if number is not None:
             return f"{name}: not captured; the newest sequence is still {number}"
         if document.get("code") in _UNREADABLE:
-            return f"{name}: not captured; its earlier captures cannot be read"
-        return f"{name}: not captured; it has no earlier capture"
+            return f"{name}: not captured; the earlier sequences of the agent cannot be read"
+        return f"{name}: not captured; the agent has no earlier sequence"
     missing = len(list_left_out(document))
-    partial = f"; partial: {count_text(missing, 'file')} missing in the current version" if missing else ""
+    partial = f"; partial: {count_text(missing, 'file')} not captured in the current version" if missing else ""
     if not document["changed"]:
         return f"{name}: no changes since sequence {number}{partial}"
     parts = group_changes(document["records"], document["raw"])

@@ -40,7 +40,7 @@ OF_DEVELOPERS = ("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_DEBUG", "TEXTUAL_PRESS", "TE
 
 
 @click.command(
-    short_help="Open the dashboard.",
+    short_help="Open the dashboard in the terminal.",
     epilog=format_examples(
         "lifeboat",
         "lifeboat tui timeline Juniper",
@@ -51,13 +51,18 @@ OF_DEVELOPERS = ("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_DEBUG", "TEXTUAL_PRESS", "TE
 )
 @click.argument("screen", type=click.Choice(list(TWINS)), default="dashboard")
 @click.argument("agent", required=False, type=AGENT)
-@click.option("--readonly", is_flag=True, help="Show only; change, restore and purge nothing.")
-@click.option("--demo", is_flag=True, help="Show recorded data of an invented home; change nothing.")
+@click.option("--readonly", is_flag=True, help="Allow no changes, restores or purges in the dashboard.")
+@click.option("--demo", is_flag=True, help="Show an invented home with recorded data; change nothing.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Use ASCII characters only.")
 @click.option(
     "--theme", type=click.Choice(["lifeboat", "lifeboat-light", "lifeboat-contrast", "ansi"]), help="Colours."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON of the command that shows the same.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the JSON document of the matching command instead of opening the dashboard.",
+)
 @click.pass_context
 def tui(
     ctx: click.Context,
@@ -69,14 +74,14 @@ def tui(
     theme: str | None,
     as_json: bool,
 ) -> int:
-    """Open the dashboard: agents, timelines, restores, purges, keys, settings.
+    """Open the dashboard, which shows agents, timelines, restores, purges, keys and settings.
 
-    On a terminal that cannot draw it, or without one, the matching command runs instead: `lifeboat tui timeline
-    Juniper` runs `lifeboat timeline Juniper`.
+    If the terminal cannot draw the dashboard, or there is no terminal, the matching command runs instead. For
+    example, `lifeboat tui timeline Juniper` then runs `lifeboat timeline Juniper`.
     """
     if demo and not can_draw():
         raise click.UsageError(
-            "`lifeboat tui --demo` needs a terminal. The demonstration without a terminal: lifeboat demo"
+            "`lifeboat tui --demo` needs a terminal. To see a demonstration without a terminal: lifeboat demo"
         )
     if as_json or not can_draw():
         return run_twin(ctx, screen, agent, as_json=as_json)
@@ -94,7 +99,7 @@ def run_twin(ctx: click.Context, screen: str, agent: str | None, *, as_json: boo
     """Run the equivalent command. Raises UsageError if it needs an agent and none is named."""
     words = TWINS[screen]
     if "AGENT" in words and agent is None:
-        raise click.UsageError(f"no agent is named: lifeboat tui {screen} AGENT")
+        raise click.UsageError(f"The screen {screen} needs the name of an agent: lifeboat tui {screen} AGENT")
     arguments = [str(agent) if word == "AGENT" else word for word in words] + (["--json"] if as_json else [])
     program = ctx.find_root().command
     result = program.main(arguments, prog_name="lifeboat", standalone_mode=False)

@@ -72,9 +72,9 @@ class DemoStory:
             [
                 f"Ada lives in {self.workspace}.",
                 f"Sequence {number} has {found.records['created']} memories and {found.raw['put']} files.",
-                "The two secrets in openclaw.json and .env were cut out and sealed.",
+                "The two secrets in openclaw.json and .env were removed from the captured files and encrypted.",
             ],
-            [] if number == 0 else [f"the first sequence has the number {number}, not 0"],
+            [] if number == 0 else [f"the first sequence must have the number 0, but has the number {number}"],
         )
 
     def first_day(self) -> DemoChapter:
@@ -83,7 +83,7 @@ class DemoStory:
         number = self._remember()
         problems = []
         if found.records["created"] != 2:
-            problems.append(f"two new sections became {found.records['created']} new memories")
+            problems.append(f"two new sections must become 2 new memories, but became {found.records['created']}")
         return DemoChapter(
             "A day passes",
             [
@@ -98,7 +98,11 @@ class DemoStory:
         found = capture_agent(self.context, self.agent)
         number = self._remember()
         again = capture_agent(self.context, self.agent)
-        problems = ["a capture of an unchanged workspace made a sequence"] if again.changed else []
+        problems = (
+            ["a capture of an unchanged workspace created a new sequence, but must not create one"]
+            if again.changed
+            else []
+        )
         return DemoChapter(
             "Another day",
             [f"Sequence {number}: {'; '.join(group_changes(found.records, found.raw))}."],
@@ -109,17 +113,22 @@ class DemoStory:
         drill = samples_and_drills.drill_vault(self.context, self.agent)
         return DemoChapter(
             "The copy is verified",
-            [f"A restore drill wrote {drill.files} files and compared every byte.", self._age()],
+            [f"A test restore wrote {drill.files} files and compared every byte.", self._age()],
             list(drill.mismatches),
         )
 
     def lost(self) -> DemoChapter:
         shutil.rmtree(self.workspace)
         found = capture_agent(self.context, self.agent)
-        problems = ["the loss of the workspace was captured as a change"] if found.changed else []
+        problems = (
+            ["the loss of the workspace was captured as a change, but must not be captured"] if found.changed else []
+        )
         return DemoChapter(
             "The workspace is lost",
-            ["rm -r deleted everything.", "Lifeboat captures nothing from a missing folder: the last sequence stays."],
+            [
+                "rm -r deleted the whole workspace.",
+                "Lifeboat does not capture a missing folder, so the last sequence is still complete.",
+            ],
             problems,
         )
 
@@ -128,7 +137,7 @@ class DemoStory:
         head = max(self.trees)
         problems = list_differences(self.trees[head], read_tree(self.workspace))
         what = f"every byte, permission, link, empty folder and time of {len(self.trees[head])} paths"
-        sentence = f"Sequence {report.sequence} is restored: {what}."
+        sentence = f"Sequence {report.sequence} is restored, and these are equal to the original: {what}."
         return DemoChapter("Ada is restored", [sentence], problems)
 
     def went_back(self) -> DemoChapter:
@@ -136,7 +145,10 @@ class DemoStory:
         report = restore_agent(self.context, self.agent, RestoreOptions(at="0", to=target))
         problems = list_differences(self.trees[0], read_tree(target))
         paths = len(self.trees[0])
-        sentence = f"Sequence {report.sequence}, two days older, is restored next to it: {paths} paths, all identical."
+        sentence = (
+            f"Sequence {report.sequence}, which is two days older, is restored to a folder next to it: "
+            f"{paths} paths, all identical."
+        )
         return DemoChapter("An older state is restored", [sentence], problems)
 
     def tampered(self) -> DemoChapter:
@@ -148,7 +160,9 @@ class DemoStory:
         try:
             restore_agent(stolen, self.agent, RestoreOptions(to=self.folder / "poisoned"))
         except LifeboatError as error:
-            return DemoChapter("An attacker edits the copy", [f"A changed SOUL.md is refused: {error.message}."])
+            return DemoChapter(
+                "An attacker edits the copy", [f"A restore of a changed SOUL.md is refused: {error.message}."]
+            )
         return DemoChapter(
             "An attacker edits the copy", [], ["a state without a valid signature was restored without a warning"]
         )
@@ -159,7 +173,7 @@ class DemoStory:
             found += find_files_holding(self.context.home.folder, secret.encode())
         return DemoChapter(
             "The secrets",
-            ["No file of Lifeboat contains the key or the token in plain text."],
+            ["No file that Lifeboat stored contains the API key or the token in plain text."],
             [f"{path} contains a secret in plain text" for path in found],
         )
 
@@ -174,5 +188,5 @@ class DemoStory:
     def _age(self) -> str:
         seconds = samples_and_drills.measure_verified_age(self.context, self.agent)
         if seconds is None:
-            return "There is no verified copy."
-        return f"The last verified copy is {age_text(seconds)} old. It is on this disk only."
+            return "No copy of the agent is verified."
+        return f"The last verified copy was made {age_text(seconds)} ago. The copy is on this disk only."

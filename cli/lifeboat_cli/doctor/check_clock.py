@@ -13,12 +13,17 @@ TITLE = "Clock"
 
 def check(context: Context) -> Iterator[DoctorFinding]:
     if clock_trust.is_clock_trusted(context):
-        yield DoctorFinding(DoctorLevel.OK, "clock", "the time follows from the last check")
+        yield DoctorFinding(
+            DoctorLevel.OK, "clock", "the time of the computer's clock is consistent with the previous check"
+        )
         return
     result = (
-        f"the time {context.now()} does not follow from the last check; until this is resolved, "
-        "nothing is thinned or sealed"
+        f"the clock shows {context.now()}, which is not consistent with the previous check; until this is resolved, "
+        "no old sequence is deleted and no sealed remote is changed"
     )
     yield DoctorFinding(
-        DoctorLevel.WARNING, "clock", result, "set the clock right; if it is right: lifeboat doctor --trust-clock"
+        DoctorLevel.WARNING,
+        "clock",
+        result,
+        "set the clock to the correct time; if the clock is correct already: lifeboat doctor --trust-clock",
     )

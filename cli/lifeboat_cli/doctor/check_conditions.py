@@ -15,7 +15,7 @@ TITLE = "Power and network"
 
 def check(context: Context) -> Iterator[DoctorFinding]:
     found = power_and_network.read_conditions(context)
-    large = f"transfers above {size_text(context.setting('defer.above'))} (defer.above) wait"
+    large = f"transfers larger than {size_text(context.setting('defer.above'))} (setting defer.above) are delayed"
     yield DoctorFinding(DoctorLevel.OK, "power", _power(found, large))
     yield DoctorFinding(DoctorLevel.OK, "network", _network(found, large))
 
@@ -29,15 +29,15 @@ def _power(found: MachineConditions, large: str) -> str:
         return f"{source}, power saving: {large}"
     saving = ", power saving" if found.saver else ""
     if found.on_battery:
-        return f"{source}{saving}: whole verifications wait for mains power"
-    return f"{source}{saving}: nothing waits"
+        return f"{source}{saving}: verifications of a whole agent are delayed until mains power returns"
+    return f"{source}{saving}: no work is delayed"
 
 
 def _network(found: MachineConditions, large: str) -> str:
     if found.online is False:
-        return "no network: pushes wait for it, captures continue"
+        return "no network: pushes are delayed until the network is available, captures continue"
     how = "online" if found.online else "unknown"
     if found.metered:
-        return f"{how}, metered: {large}; if it is not: lifeboat config set network.metered no"
+        return f"{how}, metered: {large}; if the network is not metered: lifeboat config set network.metered no"
     metered = "not metered" if found.metered is False else "not known to be metered"
-    return f"{how}, {metered}: nothing waits"
+    return f"{how}, {metered}: no work is delayed"

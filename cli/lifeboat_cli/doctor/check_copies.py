@@ -23,18 +23,26 @@ def _finding(agent: Agent, remotes: tuple[RemoteFacts, ...]) -> DoctorFinding:
     """Return the finding. A copy that was never read back does not count, nor does an optional one."""
     if not remotes:
         return DoctorFinding(
-            DoctorLevel.WARNING, agent.name, "its only copy is on this disk", "lifeboat remote add NAME URL"
+            DoctorLevel.WARNING,
+            agent.name,
+            "the only copy of the agent is on this disk",
+            "lifeboat remote add NAME URL",
         )
     verified = [one for one in remotes if one.verified_at is not None]
     relied_on = [one.name for one in remote_health.select_required(verified)]
     if relied_on:
-        return DoctorFinding(DoctorLevel.OK, agent.name, f"verified at {join_names(relied_on)}")
+        return DoctorFinding(
+            DoctorLevel.OK, agent.name, f"the copy of the agent is verified on {join_names(relied_on)}"
+        )
     if verified:
-        only = f"its only other copy is on an optional remote: {join_names([one.name for one in verified])}"
+        only = (
+            "the only verified copy outside this disk is on an optional remote: "
+            f"{join_names([one.name for one in verified])}"
+        )
         return DoctorFinding(DoctorLevel.WARNING, agent.name, only, "lifeboat remote add NAME URL")
     return DoctorFinding(
         DoctorLevel.WARNING,
         agent.name,
-        "no other copy was ever verified",
+        "no copy on a remote was ever verified",
         f"lifeboat sync {quote_argument(agent.name)}",
     )

@@ -21,10 +21,10 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 def _disk(context: Context) -> DoctorFinding:
     free, wanted = context.files.free_space(context.home.folder), context.setting("vault.min_free")
-    found = f"{size_text(free)} free"
+    found = f"{size_text(free)} of disk space free"
     if free >= wanted:
         return DoctorFinding(DoctorLevel.OK, str(context.home.folder), found)
-    found += f", less than vault.min_free ({size_text(wanted)})"
+    found += f", less than the setting vault.min_free ({size_text(wanted)})"
     return DoctorFinding(
         DoctorLevel.ERROR, str(context.home.folder), found, "lifeboat config set artifacts.max_total 500MB"
     )
@@ -39,6 +39,6 @@ def _vault(context: Context, agent: Agent) -> DoctorFinding:
     return DoctorFinding(
         DoctorLevel.WARNING,
         agent.name,
-        f"{taken}: large files are not captured",
+        f"{taken}, so large files are not captured",
         "lifeboat config set vault.max_size 20GB",
     )

@@ -31,10 +31,9 @@ def _exposed(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     concerned = {path: last for path, last in found.items() if any(number <= last for number in kept)}
     for path, last in sorted(concerned.items()):
         result = (
-            f"{path} contains a secret in plain text in sequences up to {last}: it was not "
-            "recognised as a secret then. Replace the secret at its service, then purge the "
-            "old one"
+            f"{path} contains a secret in plain text in all sequences up to {last}, because Lifeboat did not "
+            "recognise the secret then. Replace the secret at the service that issued it, then purge the old value"
         )
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, write_purge_command(agent.name))
     if not concerned:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, "no known secret is in plain text in a kept sequence")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, "no stored sequence contains a known secret in plain text")

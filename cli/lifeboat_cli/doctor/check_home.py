@@ -13,16 +13,23 @@ TITLE = "Home and settings"
 
 def check(context: Context) -> Iterator[DoctorFinding]:
     """Check the content of the home. `Context.open` has already refused an unsafe home."""
-    yield DoctorFinding(DoctorLevel.OK, str(context.home.folder), "private, and in this release's layout")
+    yield DoctorFinding(
+        DoctorLevel.OK, str(context.home.folder), "the home directory is private and has the layout of this release"
+    )
     if context.home.is_read_only:
-        result = "read-only: existing sequences can be read and restored elsewhere, but nothing is captured"
+        result = (
+            "the home directory is read-only: sequences can be read and restored to another place, but no "
+            "changes are captured"
+        )
         yield DoctorFinding(DoctorLevel.ERROR, str(context.home.folder), result)
     for folder in () if context.home.is_read_only else context.home.unusable_folders():
-        result = "this user cannot read and write it, or the disk is read-only: nothing is captured"
+        result = (
+            "this user has no read and write access to the directory, or the disk is read-only: no changes are captured"
+        )
         yield DoctorFinding(DoctorLevel.ERROR, str(folder), result, f"chmod u+rwx {quote_argument(str(folder))}")
     problem = context.config().problem
     if problem:
-        result = f"{problem.detail}; the last valid settings are in use"
+        result = f"{problem.detail}; the last valid settings stay in use"
         yield DoctorFinding(DoctorLevel.ERROR, problem.file, result, f"edit {context.home.folder / problem.file}")
     else:
         yield DoctorFinding(DoctorLevel.OK, "config.toml", "understood")

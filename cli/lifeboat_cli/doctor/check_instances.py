@@ -21,4 +21,4 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         except LifeboatError as error:
             yield DoctorFinding(DoctorLevel.WARNING, path.name, error.message, error.fix)
         else:
-            yield DoctorFinding(DoctorLevel.OK, path.name, "the mapping of their memories is complete")
+            yield DoctorFinding(DoctorLevel.OK, path.name, "Lifeboat can convert all memories of this system")

@@ -13,7 +13,7 @@ from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores.key_environment import PASSPHRASE, is_in_temporary_folder
 from lifeboat_keys.stores.store_kinds import StoreKind
 
-TITLE = "The key that opens the credentials"
+TITLE = "The key that decrypts the credentials"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -21,10 +21,13 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     status = keys.status(thorough=True)
     if status.key_id is None and status.state is not KeyState.ERROR:
         if agent_files.all_ids(context):
-            result = "there is no key although agents are protected: their credentials cannot be opened"
+            result = (
+                "this home has no key although agents are protected, so the credentials of the agents cannot "
+                "be decrypted"
+            )
             yield DoctorFinding(DoctorLevel.ERROR, "key", result, "lifeboat keys recover")
         else:
-            yield DoctorFinding(DoctorLevel.WARNING, "key", "no key yet", "lifeboat keys init")
+            yield DoctorFinding(DoctorLevel.WARNING, "key", "no key was created yet", "lifeboat keys init")
         return
     subject = f"key {status.key_id or ''}".rstrip()
     if status.state is KeyState.OK:
@@ -37,7 +40,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 def _reached(subject: str, description: str, store: StoreKind) -> DoctorFinding:
     if store is StoreKind.FILE:
-        result = f"{description}; anyone who can read the file can open everything"
+        result = f"{description}; anyone who can read the key file can decrypt all credentials"
         return DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init --store passphrase")
     return DoctorFinding(DoctorLevel.OK, subject, f"{description}, available")
 
@@ -65,16 +68,16 @@ def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFi
 def _exposed(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
     left = keys.left_open()
     if left and keys.store is not StoreKind.KEY_FILE:
-        result = f"an unprotected copy is in {', '.join(left)}"
+        result = f"an unprotected copy of the key is in {', '.join(left)}"
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, f"lifeboat keys init --store {keys.store}")
     if context.environment.get(PASSPHRASE):
-        result = f"{PASSPHRASE} is set: all your processes can read it"
+        result = f"the environment variable {PASSPHRASE} is set, and all your processes can read it"
         yield DoctorFinding(
             DoctorLevel.WARNING,
             subject,
             result,
-            ("put the passphrase into a private file and set LIFEBOAT_PASSPHRASE_FILE to its path"),
+            ("write the passphrase to a private file and set LIFEBOAT_PASSPHRASE_FILE to the path of that file"),
         )
     if is_in_temporary_folder(context.home.folder) and keys.store is StoreKind.FILE:
-        result = "the home is in a temporary folder, so its key is not offered to the OS keyring"
+        result = "the home is in a temporary directory, so its key is not stored in the OS keyring"
         yield DoctorFinding(DoctorLevel.OK, subject, result)

@@ -17,7 +17,9 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     for agent in list_agents(context):
         if agent.workspace.is_dir():
             found = list(_findings(context, agent))
-            yield from found or [DoctorFinding(DoctorLevel.OK, agent.name, "its runtime left no files behind")]
+            yield from found or [
+                DoctorFinding(DoctorLevel.OK, agent.name, "the runtime of the agent left no files behind")
+            ]
 
 
 def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:

@@ -25,14 +25,14 @@ def _finding(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         store = _store(context, agent)
     except DatabaseAbsent as error:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{error.message}: its captured memories are kept")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{error.message}, so the captured memories are kept unchanged")
     except RuntimeDatabaseError as error:
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     except AdapterError:
         return  # The check of the runtimes reports it.
     else:
-        where = "in files" if store is None else f"as rows of {store.name}"
-        yield DoctorFinding(DoctorLevel.OK, agent.name, f"its memories are kept {where}")
+        where = "in files" if store is None else f"in rows of the database {store.name}"
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"the runtime stores the memories of the agent {where}")
 
 
 def _store(context: Context, agent: Agent) -> MemoryStore | None:

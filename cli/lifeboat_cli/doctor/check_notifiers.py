@@ -17,10 +17,19 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         name: way.problem(context) for name, way in notifiers.load_notifiers().items() if way.is_wanted(context)
     }
     for name, why in problems.items():
-        yield DoctorFinding(DoctorLevel.OK, name, "you are notified when something needs you" if why is None else why)
+        yield DoctorFinding(
+            DoctorLevel.OK,
+            name,
+            "Lifeboat sends a notification when a problem needs your attention" if why is None else why,
+        )
     if context.setting(dead_man_ping.SETTING):
-        yield DoctorFinding(DoctorLevel.OK, "ping", "an address is called while all is well")
+        yield DoctorFinding(
+            DoctorLevel.OK, "ping", "Lifeboat calls the configured address regularly while there is no problem"
+        )
     elif all(problems.values()):
         yield DoctorFinding(
-            DoctorLevel.WARNING, "notices", "no notification is set up: you are not told when something needs you", _FIX
+            DoctorLevel.WARNING,
+            "notices",
+            "no notification is configured, so Lifeboat does not report problems to you",
+            _FIX,
         )

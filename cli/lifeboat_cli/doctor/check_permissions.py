@@ -26,15 +26,19 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     open_folders, open_secrets, foreign = _looked_through(context)
     for path in open_folders[:_SHOWN]:
         yield DoctorFinding(
-            DoctorLevel.ERROR, str(path), "other users can list it", f"chmod 700 {quote_argument(str(path))}"
+            DoctorLevel.ERROR,
+            str(path),
+            "other users can list this directory",
+            f"chmod 700 {quote_argument(str(path))}",
         )
     for path in open_secrets[:_SHOWN]:
         yield DoctorFinding(
-            DoctorLevel.ERROR, str(path), "other users can read it", f"chmod 600 {quote_argument(str(path))}"
+            DoctorLevel.ERROR, str(path), "other users can read this file", f"chmod 600 {quote_argument(str(path))}"
         )
     if foreign:
         result = (
-            f"{count_text(len(foreign), 'file')} of another user, for example after a command with sudo: {foreign[0]}"
+            f"{count_text(len(foreign), 'file')} in the home belong to another user, for example after a command "
+            f"with sudo: {foreign[0]}"
         )
         fix = f"sudo chown -R {os.geteuid()} {quote_argument(str(home))}"
         yield DoctorFinding(DoctorLevel.ERROR, str(home), result, fix)
@@ -92,5 +96,8 @@ def _socket(context: Context) -> Iterator[DoctorFinding]:
     found = path.lstat()
     if found.st_mode & _OTHERS:
         yield DoctorFinding(
-            DoctorLevel.ERROR, str(path), "other users can open the control socket", "lifeboat daemon restart"
+            DoctorLevel.ERROR,
+            str(path),
+            "other users can open the control socket of the daemon",
+            "lifeboat daemon restart",
         )

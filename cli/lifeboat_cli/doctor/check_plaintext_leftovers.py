@@ -13,7 +13,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 
-TITLE = "Secrets in plain text near the agents"
+TITLE = "Plain-text secrets near the agents"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         if agent.workspace.is_dir():
             found = list(_findings(context, agent))
             yield from found or [
-                DoctorFinding(DoctorLevel.OK, agent.name, "no file with secrets in plain text was left behind")
+                DoctorFinding(DoctorLevel.OK, agent.name, "no leftover file with plain-text secrets was found")
             ]
 
 
@@ -49,5 +49,7 @@ def _finding(agent: Agent, leftover: LeftoverSecretFile, mode: int) -> DoctorFin
     if not leftover.made_again:
         return DoctorFinding(DoctorLevel.WARNING, agent.name, result, f"rm {path}")
     if is_open:
-        return DoctorFinding(DoctorLevel.WARNING, agent.name, f"{result}; other users can read it", f"chmod 600 {path}")
+        return DoctorFinding(
+            DoctorLevel.WARNING, agent.name, f"{result}; other users can read this file", f"chmod 600 {path}"
+        )
     return DoctorFinding(DoctorLevel.OK, agent.name, f"{result}; private")

@@ -49,12 +49,18 @@ def _outstanding(context: Context, one: OutstandingPurge) -> DoctorFinding:
     subject, fix = f"{one.vault}, purge {one.id}", f"lifeboat receipts show {one.id}"
     if one.applies_at is not None and times.parse_time(one.applies_at) > context.clock.now():
         confirm = f"lifeboat receipts confirm {one.id} --remote {quote_argument(one.vault)}"
-        result = f"waits until {time_text(one.applies_at)}{_why(one)}; with the second token: {confirm}"
+        result = (
+            f"the purge is applied at {time_text(one.applies_at)}{_why(one)}; to apply it now, with the second "
+            f"token: {confirm}"
+        )
         return DoctorFinding(DoctorLevel.OK, subject, result)
     if context.clock.now() - times.parse_time(one.applies_at or one.since) <= _PENDING_FOR:
         return DoctorFinding(DoctorLevel.OK, subject, f"{outstanding_purges.describe_progress(one)}{_why(one)}")
     return DoctorFinding(
-        DoctorLevel.WARNING, subject, f"is not done{_why(one)}; {outstanding_purges.describe_progress(one)}", fix
+        DoctorLevel.WARNING,
+        subject,
+        f"the purge is not complete{_why(one)}; {outstanding_purges.describe_progress(one)}",
+        fix,
     )
 
 
@@ -75,12 +81,12 @@ def _kept_out(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
         return
     until = when_text(kept.until or "the workspace contains no purged text")
     if again:
-        result = f"purged text came back in {_named(again)} and is captured (setting purge.again)"
+        result = f"purged text was found again in {_named(again)}, and is captured because of the setting purge.again"
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, f"lifeboat purge {quote_argument(agent.name)}")
     if not where:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, f"purged text is kept out of captures until {until}")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"purged text is left out of captures until {until}")
         return
-    result = f"{_named(where)} still contain purged text: captures leave it out until {until}"
+    result = f"purged text remains in {_named(where)}; captures leave it out until {until}"
     yield DoctorFinding(
         DoctorLevel.WARNING, agent.name, result, f"lifeboat purge {quote_argument(agent.name)} --kept-out"
     )

@@ -15,9 +15,14 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     keys = context.keys()
     if keys.key_id is None:
         return
-    subject = f"words of key {keys.key_id}"
+    subject = f"recovery words of key {keys.key_id}"
     if keys.proven_at is None:
-        result = "never proven: if this machine is lost, the credentials cannot be opened"
+        result = (
+            "you never confirmed that you have the recovery words: if this machine is lost, the credentials "
+            "cannot be decrypted"
+        )
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init")
     else:
-        yield DoctorFinding(DoctorLevel.OK, subject, f"proven on {time_text(keys.proven_at)}")
+        yield DoctorFinding(
+            DoctorLevel.OK, subject, f"you confirmed on {time_text(keys.proven_at)} that you have the recovery words"
+        )

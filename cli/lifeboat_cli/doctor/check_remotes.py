@@ -29,7 +29,9 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         problem = remote_kinds.find_problem(config)
         if problem is not None:
             fix = f"lifeboat remote remove {quote_argument(config.name)}"
-            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{problem}: nothing is pushed to it", fix)
+            yield DoctorFinding(
+                DoctorLevel.ERROR, config.name, f"{problem}, so no sequence is pushed to this remote", fix
+            )
             continue
         yield from _token(context, config, remote_kinds.find_kind(config.url))
         yield from _agents(context, config)
@@ -43,11 +45,16 @@ def _token(context: Context, config: RemoteConfig, kind: RemoteKind) -> Iterator
     except FileNotFoundError:
         if kind.needs_token:
             yield DoctorFinding(
-                DoctorLevel.ERROR, config.name, "its token is missing, so this machine cannot use it", fix
+                DoctorLevel.ERROR,
+                config.name,
+                "the access token of this remote is missing, so this machine cannot use the remote",
+                fix,
             )
         return
     if not stat.S_ISREG(found.st_mode):
-        yield DoctorFinding(DoctorLevel.ERROR, config.name, "its token is not in a separate file", fix)
+        yield DoctorFinding(
+            DoctorLevel.ERROR, config.name, "the access token of this remote must be a regular file, but is not", fix
+        )
 
 
 def _agents(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
@@ -63,7 +70,7 @@ def _agents(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
             yield from _drilled(context, config, subject, agent, known)
         elif agent.watched:
             fix = f"lifeboat sync {quote_argument(agent.name)}"
-            yield DoctorFinding(DoctorLevel.WARNING, subject, "nothing was pushed yet", fix)
+            yield DoctorFinding(DoctorLevel.WARNING, subject, "no sequence was pushed to this remote yet", fix)
 
 
 def _standing(
@@ -74,7 +81,7 @@ def _standing(
         fix = f"lifeboat sync {quote_argument(agent)}"
     if known.drill_failed:
         fix = f"lifeboat verify {quote_argument(agent)} --remote {quote_argument(config.name)}"
-    message = known.message or "it is not up to date"
+    message = known.message or "the remote does not have the newest sequence"
     if known.state == ERROR and known.code == DAMAGED and known.damaged:
         message = describe_damage(known)
     if known.state == FENCED:
@@ -94,9 +101,15 @@ def _standing(
     if known.state == WAITING and known.tries >= _TRIES and not config.optional:
         return DoctorFinding(DoctorLevel.WARNING, subject, f"{known.tries} attempts in a row failed: {message}", fix)
     if known.state not in (OK, WAITING) or known.verified_at is None:
-        return DoctorFinding(DoctorLevel.OK, subject, message if known.message else "not verified yet")
+        return DoctorFinding(
+            DoctorLevel.OK, subject, message if known.message else "the data on this remote is not verified yet"
+        )
     age = (context.clock.now() - times.parse_time(known.verified_at)).total_seconds()
-    return DoctorFinding(DoctorLevel.OK, subject, f"sequence {known.verified_number} was verified {age_text(age)} ago")
+    return DoctorFinding(
+        DoctorLevel.OK,
+        subject,
+        f"the data on this remote was verified up to sequence {known.verified_number}, {age_text(age)} ago",
+    )
 
 
 def _drilled(
@@ -108,7 +121,11 @@ def _drilled(
     every, now = float(context.setting("verify.whole_every", agent)), context.clock.now()
     if due_checks.is_past(known.drilled_at or agent.added_at or None, every + due_checks.LONGEST_DEFERRED, now):
         fix = f"lifeboat verify {quote_argument(agent.name)} --remote {quote_argument(config.name)}"
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "no drill for more than a month", fix)
+        yield DoctorFinding(
+            DoctorLevel.WARNING, subject, "no test restore was made from this remote for more than a month", fix
+        )
     elif known.drilled_at is not None:
         age = (now - times.parse_time(known.drilled_at)).total_seconds()
-        yield DoctorFinding(DoctorLevel.OK, subject, f"last drill {age_text(age)} ago: every byte compared")
+        yield DoctorFinding(
+            DoctorLevel.OK, subject, f"the last test restore from this remote, {age_text(age)} ago, compared every byte"
+        )

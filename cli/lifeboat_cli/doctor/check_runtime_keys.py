@@ -40,15 +40,14 @@ def _of_values(context: Context, agent: Agent) -> DoctorFinding:
         records = {} if row is None else load_credentials(vault.state())
     labels = [str(one.get("label")) for one in records.values() if RUNTIME_KEY in as_list(one.get("tags"))]
     if not labels:
-        return DoctorFinding(DoctorLevel.OK, agent.name, "every captured credential can be used on another machine")
+        return DoctorFinding(DoctorLevel.OK, agent.name, "all captured credentials can be used on another machine")
     result = (
-        f"{count_text(len(labels), 'credential')} can only be used with the runtime's key, "
-        "which could not be read: "
-        f"{', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}"
+        f"{count_text(len(labels), 'credential')} can only be used together with the key of the runtime, which "
+        f"Lifeboat could not read: {', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}"
     )
     return DoctorFinding(
         DoctorLevel.WARNING,
         agent.name,
         result,
-        f"restore the runtime's key file, then: lifeboat sync {quote_argument(agent.name)}",
+        f"restore the key file of the runtime, then run: lifeboat sync {quote_argument(agent.name)}",
     )

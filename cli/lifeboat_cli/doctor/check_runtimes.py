@@ -27,11 +27,15 @@ def _finding(context: Context, agent: Agent) -> DoctorFinding:
     except AdapterError as error:
         return DoctorFinding(DoctorLevel.ERROR, agent.name, error.message, error.fix)
     if installation.state_dir is None:
-        return DoctorFinding(DoctorLevel.OK, agent.name, f"a workspace of {agent.runtime} without an installation")
+        return DoctorFinding(
+            DoctorLevel.OK,
+            agent.name,
+            f"the workspace belongs to {agent.runtime}, but no installation of {agent.runtime} was found",
+        )
     program = (
-        "its program is installed"
+        "the program of the runtime is installed"
         if installation.program
-        else "its program is not on PATH: a restore cannot rebuild its search index"
+        else "the program of the runtime is not on PATH, so a restore cannot rebuild the search index"
     )
     level = DoctorLevel.OK if installation.program else DoctorLevel.WARNING
     return DoctorFinding(level, agent.name, f"{agent.runtime}, layout {installation.layout}; {program}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import list_agents
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.human_text import age_text
+from lifeboat_core.texts.human_text import age_text, count_text
 from lifeboat_daemon import units
 from lifeboat_daemon.service import daemon_lifecycle
 from lifeboat_daemon.service.daemon_lifecycle import DaemonState
@@ -26,51 +26,68 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         yield from _unit(context, state)
     elif state.problem is None:
         yield DoctorFinding(
-            DoctorLevel.WARNING, "service", "not installed: the daemon does not start when you log in", _INSTALL
+            DoctorLevel.WARNING,
+            "service",
+            "the service is not installed, so the daemon does not start when you log in",
+            _INSTALL,
         )
     else:
-        yield DoctorFinding(DoctorLevel.OK, "service", f"not installed; {state.problem}")
+        yield DoctorFinding(DoctorLevel.OK, "service", f"the service is not installed; {state.problem}")
     around = context.environment
     if state.installed and around.get("LIFEBOAT_PASSPHRASE") and not around.get("LIFEBOAT_PASSPHRASE_FILE"):
-        result = "it does not get LIFEBOAT_PASSPHRASE, which is never written into a unit"
+        result = (
+            "the service cannot read LIFEBOAT_PASSPHRASE, because Lifeboat never writes the passphrase into a "
+            "service file"
+        )
         yield DoctorFinding(
             DoctorLevel.WARNING,
             "service",
             result,
-            ("put the passphrase into a private file and set LIFEBOAT_PASSPHRASE_FILE to its path"),
+            ("write the passphrase to a private file and set LIFEBOAT_PASSPHRASE_FILE to the path of that file"),
         )
 
 
 def _daemon(context: Context, standing: DaemonState) -> DoctorFinding:
     if not standing.running:
         level = DoctorLevel.WARNING if list_agents(context) else DoctorLevel.OK
-        return DoctorFinding(level, "daemon", "not running: nothing is captured automatically", "lifeboat daemon start")
+        return DoctorFinding(
+            level,
+            "daemon",
+            "the daemon is not running, so changes are not captured automatically",
+            "lifeboat daemon start",
+        )
     if standing.problem is not None:
         result = f"process {standing.pid}: {standing.problem.title}: {standing.problem.message}"
         return DoctorFinding(DoctorLevel.ERROR, "daemon", result, standing.problem.fix or "lifeboat daemon restart")
     since = "" if standing.uptime is None else f" for {age_text(standing.uptime)}"
     ticks = standing.told.ticks if standing.told else 0
-    return DoctorFinding(DoctorLevel.OK, "daemon", f"process {standing.pid} is running{since}; {ticks} scans so far")
+    return DoctorFinding(
+        DoctorLevel.OK,
+        "daemon",
+        f"the daemon (process {standing.pid}) is running{since} and has made {count_text(ticks, 'scan')}",
+    )
 
 
 def _unit(context: Context, state: UnitState) -> Iterator[DoctorFinding]:
     subject = f"service ({state.manager})"
     if not state.ours:
-        result = f"it serves another home: {state.home or 'the default one'}"
+        result = f"the installed service starts the daemon of another home: {state.home or 'the default one'}"
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat service uninstall --force")
         return
     if not state.program_found:
-        result = f"{state.program} does not exist, so the service cannot start"
+        result = f"the program of the service, {state.program}, does not exist, so the service cannot start"
         yield DoctorFinding(DoctorLevel.ERROR, subject, result, _INSTALL)
     elif not state.current:
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "it is out of date", _INSTALL)
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "the installed service is out of date", _INSTALL)
     elif state.problem:
         yield DoctorFinding(DoctorLevel.WARNING, subject, state.problem, "lifeboat daemon start")
     elif state.enabled is False:
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "it does not start when you log in", _INSTALL)
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "the service does not start when you log in", _INSTALL)
     elif state.running is False:
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "it is installed but not running", "lifeboat daemon start")
+        yield DoctorFinding(
+            DoctorLevel.WARNING, subject, "the service is installed but not running", "lifeboat daemon start"
+        )
     else:
-        yield DoctorFinding(DoctorLevel.OK, subject, "installed and up to date")
+        yield DoctorFinding(DoctorLevel.OK, subject, "the service is installed and up to date")
     if state.lingering is False and not any(context.environment.get(name) for name in _SCREENS):
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "it ends when you log out", "loginctl enable-linger")
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "the daemon ends when you log out", "loginctl enable-linger")

@@ -11,7 +11,7 @@ from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import quote_argument
 
-TITLE = "Ends of sessions"
+TITLE = "Detection of ended sessions"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -29,8 +29,8 @@ def _finding(context: Context, agent: Agent) -> DoctorFinding:
         return DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     if wrong:
         idle = context.config().get("session.idle", agent.settings).written
-        said = f"{wrong}: a session counts as ended after {idle} without changes"
+        said = f"{wrong}, so Lifeboat treats a session as ended after {idle} without changes"
         return DoctorFinding(
             DoctorLevel.WARNING, agent.name, said, f"lifeboat agents hook {quote_argument(agent.name)}"
         )
-    return DoctorFinding(DoctorLevel.OK, agent.name, "its runtime reports when a session ends")
+    return DoctorFinding(DoctorLevel.OK, agent.name, "the runtime reports the end of each session to Lifeboat")

@@ -22,16 +22,19 @@ def _vault(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     name = quote_argument(agent.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:
-            yield DoctorFinding(DoctorLevel.ERROR, agent.name, "nothing was captured yet", f"lifeboat sync {name}")
+            yield DoctorFinding(DoctorLevel.ERROR, agent.name, "no sequence was captured yet", f"lifeboat sync {name}")
             return
         found = vault.verify(trusted=load_trusted_keys(context), whole=False)
     for finding in found.findings:
-        fix = f"lifeboat restore {name} --at SEQ, where lifeboat verify {name} --at SEQ finds no damage"
+        fix = (
+            f"restore an undamaged sequence SEQ: lifeboat restore {name} --at SEQ. To find one: lifeboat verify "
+            f"{name} --at SEQ"
+        )
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
     for number in found.unsigned:
-        result = f"sequence {number}: it is not signed, but this home signs every sequence"
+        result = f"sequence {number} is not signed, but this home signs every sequence"
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, result)
     if not (found.findings or found.unsigned):
         yield DoctorFinding(
-            DoctorLevel.OK, agent.name, "the newest state matches its signature, and the audit chain is complete"
+            DoctorLevel.OK, agent.name, "the signature of the newest sequence is valid, and the audit log is complete"
         )

@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     wrong = [*_libraries()]
     yield from wrong
     if not wrong:
-        yield DoctorFinding(DoctorLevel.OK, "libraries", "in the supported ranges")
+        yield DoctorFinding(DoctorLevel.OK, "libraries", "all required libraries have a supported version")
 
 
 def _daemon(context: Context) -> DoctorFinding:
@@ -39,7 +39,7 @@ def _daemon(context: Context) -> DoctorFinding:
         return DoctorFinding(
             DoctorLevel.OK, "Lifeboat", f"release {own}{(', as the daemon' if standing.release else '')}"
         )
-    result = f"this is release {own}, the daemon is {standing.release}"
+    result = f"this command has release {own}, but the running daemon has release {standing.release}"
     return DoctorFinding(DoctorLevel.WARNING, "Lifeboat", result, "lifeboat daemon restart")
 
 
@@ -48,7 +48,10 @@ def _python() -> DoctorFinding:
     if sys.version_info >= _OLDEST_PYTHON:
         return DoctorFinding(DoctorLevel.OK, "Python", found)
     return DoctorFinding(
-        DoctorLevel.ERROR, "Python", f"{found} is installed, but at least 3.11 is required", reinstall_command()
+        DoctorLevel.ERROR,
+        "Python",
+        f"version {found} is installed, but version 3.11 or newer is required",
+        reinstall_command(),
     )
 
 
@@ -60,7 +63,7 @@ def _libraries() -> Iterator[DoctorFinding]:
             yield DoctorFinding(DoctorLevel.ERROR, name, "is missing", reinstall_command())
             continue
         if not is_version_in_range(found, wanted):
-            result = f"{found} is installed, but this release needs {wanted}"
+            result = f"version {found} is installed, but this release needs {wanted}"
             yield DoctorFinding(DoctorLevel.WARNING, name, result, reinstall_command())
 
 

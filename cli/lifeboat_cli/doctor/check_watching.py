@@ -28,7 +28,11 @@ def check(context: Context) -> Iterator[DoctorFinding]:
             for watched in plan.folders:
                 folders |= _folders(watched, mounts)
     if inotify_limits.read_inotify_limit(WATCHES) is None:
-        yield DoctorFinding(DoctorLevel.OK, "folders", f"{len(folders)} to watch; the system sets no limit")
+        yield DoctorFinding(
+            DoctorLevel.OK,
+            "folders",
+            f"{len(folders)} folders must be watched for changes; the operating system sets no limit",
+        )
         return
     yield _watches(len(folders))
     yield _instances()
@@ -37,7 +41,10 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 def _mounts(agent: str, folders: tuple[PlannedFolder, ...], mounts: MountTable) -> Iterator[DoctorFinding]:
     """Report file systems that have to be scanned. That is not a fault, but explains slower captures."""
     for kind in sorted({kind for watched in folders if (kind := mounts.silent(watched.folder)) is not None}):
-        result = f"a part is on {kind}, which does not report changes: it is scanned every minute"
+        result = (
+            f"a part of the agent is on a {kind} file system, which does not report changes, so that part is "
+            "scanned every minute"
+        )
         yield DoctorFinding(DoctorLevel.OK, agent, result)
 
 
@@ -60,26 +67,26 @@ def _folders(watched: PlannedFolder, mounts: MountTable) -> set[str]:
 def _watches(wanted: int) -> DoctorFinding:
     """Count the watches that are needed. The service's own watches are part of those in use and not needed twice."""
     most = inotify_limits.read_inotify_limit(WATCHES) or 0
-    said = f"{wanted} to watch; the system's limit is {most}"
+    said = f"{wanted} folders must be watched for changes; the operating system allows {most}"
     if wanted > most:
         return DoctorFinding(
             DoctorLevel.ERROR,
             "folders",
-            f"{said}: the rest is scanned every minute",
+            f"{said}: the other folders are scanned every minute",
             inotify_limits.write_limit_command(WATCHES),
         )
     taken = inotify_limits.count_user_use().watches
     if taken >= most * _NEARLY:
-        result = f"{said}, and your programs use {taken} of them"
+        result = f"{said}, and the programs of this user watch {taken} already"
         return DoctorFinding(DoctorLevel.WARNING, "folders", result, inotify_limits.write_limit_command(WATCHES))
-    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}, of which {taken} are used")
+    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}; {taken} are watched now")
 
 
 def _instances() -> DoctorFinding:
     most, taken = inotify_limits.read_inotify_limit(INSTANCES) or 0, inotify_limits.count_user_use().instances
-    result = f"{taken} of {most} inotify instances are used"
+    result = f"{taken} of {most} inotify instances of this user are in use"
     if taken >= most:
-        result += ": no other program can start to watch"
+        result += ", so no other program can start to watch for changes"
         return DoctorFinding(
             DoctorLevel.WARNING, "watching programs", result, inotify_limits.write_limit_command(INSTANCES)
         )

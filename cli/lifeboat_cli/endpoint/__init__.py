@@ -26,4 +26,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, lazy=COMMANDS)
 def endpoint() -> None:
-    """Run an endpoint: a server that keeps remotes of agents for one or more tenants."""
+    """Run an endpoint: a server that stores backups of agents for one or more tenants."""

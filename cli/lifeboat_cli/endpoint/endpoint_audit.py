@@ -44,7 +44,9 @@ class AuditStart(click.ParamType[int | datetime]):
         try:
             found = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is neither the number of a row nor a time like 2026-11-20T18:00:00Z", param, ctx)
+            self.fail(
+                f"{value!r} is neither the number of an audit row nor a time like 2026-11-20T18:00:00Z", param, ctx
+            )
         return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
@@ -65,7 +67,7 @@ class _AuditCommand(click.Command):
 
 @click.command(
     cls=_AuditCommand,
-    short_help="List, check or export the audit log.",
+    short_help="List, check or export the audit log of the endpoint.",
     epilog=format_examples(
         "lifeboat endpoint audit --limit 50 --data /srv/lifeboat",
         "lifeboat endpoint audit --check --data /srv/lifeboat",
@@ -76,8 +78,16 @@ class _AuditCommand(click.Command):
 )
 @click.option("--tenant", help="Show only rows of this tenant.")
 @click.option("-n", "--limit", type=COUNT, default=100, show_default=True, help="Show the newest N rows.")
-@click.option("--check", is_flag=True, help="Only check the hash chain. Exit status 1 if it is broken.")
-@click.option("--export", metavar="FILE", help="Write all rows to FILE, or append new ones; - for standard output.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Only check the chain of hashes in the audit log. Exit status 1 if the chain is broken.",
+)
+@click.option(
+    "--export",
+    metavar="FILE",
+    help="Write all rows to FILE (- for standard output). If FILE is an earlier export, append only the new rows.",
+)
 @click.option(
     "--since", type=AuditStart(), metavar="N|TIME", help="With --export: only rows after row N, or from TIME on."
 )
@@ -91,7 +101,7 @@ class _AuditCommand(click.Command):
     is_eager=True,
     expose_value=False,
     callback=_check_file,
-    help="Check an exported file. Exit status 1 if it is damaged. Needs no endpoint.",
+    help="Check the exported file FILE. This needs no endpoint. Exit status 1 if FILE is damaged.",
 )
 @pager_option
 @endpoint_command
@@ -104,17 +114,15 @@ def audit(
     since: int | datetime | None,
     form: str,
 ) -> int:
-    """List the actions at this endpoint with the token that requested each, oldest first. Rows contain ids and counts,
-    never content.
+    """List the actions on this endpoint, oldest first, with the token that requested each action.
 
-    Each row contains the hash of the previous one. --check finds rows that were changed, removed or inserted, and
-    prints the hash of the newest row. Store that hash elsewhere to prove later that no row up to it was rewritten.
-
-    --export writes one line of JSON per row and a final line. An existing export is continued: new rows are appended.
-    --check-file checks an export as --check checks the endpoint.
+    Rows contain ids and counts, never content. Each row contains the hash of the previous row. --check finds rows
+    that were changed, removed or inserted, and prints the hash of the newest row. Store that hash in another place:
+    it proves later that no earlier row was changed. --export writes one line of JSON per row and a final line, and
+    continues an existing export. --check-file runs the checks of --check on an export.
     """
     if export is not None and check:
-        raise click.UsageError("Give --export or --check, not both.")
+        raise click.UsageError("Use either --export or --check.")
     if export is not None:
         return _exported(session, export, since, tenant)
     if since is not None:
@@ -131,9 +139,11 @@ def _checked(session: EndpointSession) -> int:
     def text() -> None:
         if broken:
             rows = ", ".join(map(str, broken[:10]))
-            session.output.line(f"The audit is broken: {count_text(len(broken), 'row')} ({rows}) with a wrong hash.")
+            session.output.line(
+                f"The audit log is damaged: {count_text(len(broken), 'row')} ({rows}) with a wrong hash."
+            )
             return
-        session.output.line(f"The audit is intact: rows {ends[0]} to {ends[1]}.")
+        session.output.line(f"The audit log is intact: rows {ends[0]} to {ends[1]}.")
         session.output.verbatim(f"  {ends[2]}")
 
     session.output.document(document, text)
@@ -198,7 +208,7 @@ def _exported(session: EndpointSession, target: str, since: int | datetime | Non
             return 0
         end = _to_file(session, endpoint, Path(target), since, tenant_id)
     document = {"file": target, "rows": end.rows, "end": end.number, "hash": end.hash, "tenant": end.tenant}
-    said = f"Exported {count_text(end.rows, 'row')} of the audit, up to row {end.number}."
+    said = f"Exported {count_text(end.rows, 'row')} of the audit log, up to row {end.number}."
     session.output.document(document, lambda: session.output.line(said))
     return 0
 
@@ -213,12 +223,15 @@ def _to_file(
         if place.last is not None:
             if since is not None:
                 raise click.UsageError(
-                    f"{path} exists and is continued from its last row: leave out --since, or name a new file"
+                    f"{path} is an earlier export, which --export continues from its last row: leave out --since, or "
+                    "write to a new file"
                 )
             gone = audit_file.check_follows(place.last, endpoint.control)
             if gone:
                 rows = f"{after + 1} to {after + gone}"
-                session.output.warn(f"rows {rows} expired or were removed before they were exported to {path}")
+                session.output.warn(
+                    f"audit rows {rows} expired or were removed before they could be exported to {path}"
+                )
         return audit_export.export_audit(endpoint.control, place.file.write, after=after, tenant=tenant_id)
 
 
@@ -227,7 +240,9 @@ def _after(endpoint: Endpoint, since: int | datetime | None) -> int:
     if isinstance(since, datetime):
         return endpoint.control.audit_since(since)
     if since is not None and since > (last := endpoint.control.audit_ends()[1]):
-        raise click.UsageError(f"the audit ends at row {last}, before {since}")
+        raise click.UsageError(
+            f"the last row of the audit log is {last}, which is before the row given with --since, {since}"
+        )
     return since or 0
 
 
@@ -250,10 +265,10 @@ def _file_checked(output: CommandOutput, path: Path) -> int:
 
 def _say_checked(output: CommandOutput, path: Path, found: AuditExportReport) -> None:
     if not found.is_whole or found.end is None:
-        output.line(f"{path} is damaged: {count_text(found.wrong, 'problem')}.")
+        output.line(f"The export {path} is damaged: {count_text(found.wrong, 'problem')} found.")
         for problem in found.problems:
             output.line(f"  {problem}")
         return
-    whose = "" if found.end.tenant is None else f" of the tenant {found.end.tenant}"
-    output.line(f"{path} is intact: {count_text(found.rows, 'row')}{whose}, up to row {found.end.number}.")
+    whose = "" if found.end.tenant is None else f" of tenant {found.end.tenant}"
+    output.line(f"The export {path} is intact: {count_text(found.rows, 'row')}{whose}, up to row {found.end.number}.")
     output.verbatim(f"  {found.end.hash}")

@@ -18,14 +18,16 @@ from lifeboat_cli.terminal.pager import pager_option
 
 
 @click.command(
-    short_help="Check database, disk, keys, clock and workers.",
+    short_help="Check the infrastructure of the endpoint.",
     epilog=format_examples("lifeboat endpoint doctor --data /srv/lifeboat"),
 )
 @pager_option
 @endpoint_command
 def doctor(session: EndpointSession) -> int:
-    """Check the infrastructure of the endpoint: its database and object store or its disk, keys, clock, certificate and
-    workers. Exit status 1 if something is broken. To check the stored data, run `lifeboat endpoint verify`.
+    """Check the infrastructure of the endpoint: database and object store or disk, keys, clock, certificate and
+    workers.
+
+    Exit status 1 if a check finds an error. To check the stored data, run `lifeboat endpoint verify`.
     """
     from lifeboat_endpoint.doctor import examine_endpoint
 

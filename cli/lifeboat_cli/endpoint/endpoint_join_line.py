@@ -31,8 +31,8 @@ def print_join_line(session: EndpointSession, joined: str | None, *, until_used:
     token on a command line would stay in the history of the shell."""
     if joined is None:
         return
-    how_often = "printed again at every start until it is first used" if until_used else "not printed again"
+    how_often = "it is printed at every start until a machine uses it" if until_used else "it is not printed again"
     session.output.line("On the machine with your agents, run this command and paste the join line when it asks:")
     session.output.verbatim("  lifeboat remote add endpoint")
-    session.output.line(f"The join line (keep it secret; {how_often}):")
+    session.output.line(f"The join line contains an access token. Keep it secret; {how_often}:")
     session.output.verbatim(f"  {joined}")

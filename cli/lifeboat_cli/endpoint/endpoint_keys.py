@@ -46,9 +46,13 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
         if key_source is not None:
             session.output.line(f"The keys are protected by {key_source}: {describe_key_backup(key_source)}.")
         if has_workers:
-            session.output.line("Workers re-encrypt the stored data and then destroy the old keys.")
+            session.output.line(
+                "The workers now encrypt the stored data again with the new keys, and then destroy the old keys."
+            )
         else:
-            session.output.verbatim(f"To re-encrypt the stored data and destroy the old keys: {following}")
+            session.output.verbatim(
+                f"To encrypt the stored data again with the new keys and destroy the old ones: {following}"
+            )
         for problem in problems:
             session.output.warn(problem)
 

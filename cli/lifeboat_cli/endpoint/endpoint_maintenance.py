@@ -20,19 +20,23 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Thin old sequences, free space, and re-encrypt under the newest key.",
+    short_help="Delete old sequences, free disk space and apply new data keys.",
     epilog=format_examples(
         "lifeboat endpoint compact --data /srv/lifeboat", "lifeboat endpoint compact home --data /srv/lifeboat"
     ),
 )
 @click.argument("tenant", required=False)
-@click.option("--trust-clock", is_flag=True, help="Trust the clock, although it jumped since the last run.")
+@click.option(
+    "--trust-clock",
+    is_flag=True,
+    help="Accept the computer's clock as correct, although its time jumped since the last run.",
+)
 @endpoint_command
 def compact(session: EndpointSession, tenant: str | None, trust_clock: bool) -> int:
-    """Thin sequences according to retention and size limits, free their space, and re-encrypt data of older data keys
-    under the newest one. Then destroy the older keys.
+    """Delete old sequences according to the retention settings and size limits, and free their disk space.
 
-    A server may run at the same time. Multipart uploads that are in progress when keys change restart.
+    Then encrypt all data with the newest data key, and destroy the older data keys. A server may run at the same
+    time. If a data key changes during a multipart upload, the machine starts that upload again.
     """
     from lifeboat_endpoint.maintenance import tenant_care, trusted_time
 
@@ -90,7 +94,7 @@ def _say_care(session: EndpointSession, done: TenantCare) -> None:
             f"  {count_text(len(done.destroyed), 'older data key was', 'older data keys were')} destroyed"
         )
     if not done.is_clock_trusted:
-        session.output.warn(f"{name}: nothing was thinned or deleted, because the clock is not trusted")
+        session.output.warn(f"{name}: no data was deleted, because the time of the clock jumped")
     for problem in done.problems:
         session.output.warn(f"{name}: {problem}")
 
@@ -104,12 +108,12 @@ def _say_care(session: EndpointSession, done: TenantCare) -> None:
 @click.argument("tenant", required=False)
 @endpoint_command
 def verify(session: EndpointSession, tenant: str | None) -> int:
-    """Read and verify all stored data of one tenant or of all: every body against its leaf, every state against digest
-    and signature, every sealed file against its digest at upload. Also check the audit and the permissions of data and
-    key. Files whose content was never uploaded are listed: a machine uploads them with its next sync, also if salt,
-    SHA-256 or size of such a file was falsified.
+    """Read and verify all stored data of one tenant or of all tenants.
 
-    Exit status 1 if anything is wrong. A file whose content was never uploaded does not change the exit status.
+    Each file is checked against its digest, each sequence against its signature, and each sealed file against its
+    digest at upload. The command also checks the audit log, and who can read the data and the key. Files whose
+    content was never uploaded are listed: a machine uploads such a file at its next sync. Exit status 1 if an error
+    is found; a file that was never uploaded is no error.
     """
     from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
 
@@ -154,7 +158,7 @@ def _say_proof(session: EndpointSession, proof: EndpointVerification) -> None:
     if proof.absent:
         absent = count_text(len(proof.absent), "file in a sequence", "files in sequences")
         session.output.line(
-            f"Not uploaded yet: the content of {absent}. A machine that has it uploads it with its next sync:"
+            f"The content of {absent} is not uploaded yet. A machine that has the content uploads it at its next sync:"
         )
         _say_findings(session, proof.absent)
 
@@ -166,7 +170,7 @@ def _say_findings(session: EndpointSession, findings: Sequence[EndpointFinding])
 
 
 @click.command(
-    short_help="Accept what an older client removed.",
+    short_help="Accept a removal of many memories by an older client.",
     epilog=format_examples(
         "lifeboat endpoint accept home 0190f0a0-0000-7000-8000-0000000000a1 --data /srv/lifeboat",
     ),
@@ -175,16 +179,20 @@ def _say_findings(session: EndpointSession, findings: Sequence[EndpointFinding])
 @click.argument("agent_id", metavar="AGENT")
 @endpoint_command
 def accept(session: EndpointSession, tenant: str, agent_id: str) -> None:
-    """Accept what an older client removed: stop holding the agent, which is given by its id. The state before the
-    removal is then thinned like any other.
+    """Accept a removal of many memories by an older client.
 
-    For an agent that a machine with Lifeboat writes, run `lifeboat agents accept` on that machine.
+    The endpoint then no longer protects the earlier sequence from deletion. The agent is given by its id. If a
+    machine with Lifeboat writes the agent, run `lifeboat agents accept` on that machine instead.
     """
     with session.open() as endpoint:
         found = endpoint.control.tenant(tenant)
         was_held = endpoint.space(found.id).accept_held(agent_id)
         if was_held:
             endpoint.control.note(None, "agent.accept", agent_id, {"tenant": found.id})
-    said = "The removal is accepted, and the agent is no longer held." if was_held else "The agent was not held."
+    said = (
+        "The removal is accepted, and the agent is no longer held."
+        if was_held
+        else ("No removal of this agent was held.")
+    )
     document = {"tenant": found.name, "id": agent_id, "was_held": was_held}
     session.output.document(document, lambda: session.output.line(said))

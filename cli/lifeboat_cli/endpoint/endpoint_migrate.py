@@ -20,7 +20,7 @@ _OLD, _NEW = "/srv/lifeboat", "/etc/lifeboat-endpoint"
 
 
 @click.command(
-    short_help="Move from a folder to PostgreSQL and objects.",
+    short_help="Move an endpoint from a folder to PostgreSQL and an object store.",
     epilog=format_examples(
         f"lifeboat endpoint migrate --data {_OLD} --to {_NEW}",
         f"lifeboat endpoint migrate --data {_OLD} --to {_NEW} --verify",
@@ -28,23 +28,27 @@ _OLD, _NEW = "/srv/lifeboat", "/etc/lifeboat-endpoint"
     ),
 )
 @click.option(
-    "--to", "target", type=click.Path(path_type=Path), metavar="NEW", help="Folder that `endpoint prepare` created."
+    "--to",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="NEW",
+    help="Folder of the new endpoint, which `endpoint prepare` created.",
 )
-@click.option("--verify", is_flag=True, help="Verify all data afterwards, as `endpoint verify` does.")
-@click.option("--abort", is_flag=True, help="Abort the move: the endpoint in DIR accepts pushes again.")
+@click.option("--verify", is_flag=True, help="Verify all data after the move, like `endpoint verify`.")
+@click.option("--abort", is_flag=True, help="Stop the move: the endpoint in DIR accepts pushes again.")
 @endpoint_command
 def migrate(session: EndpointSession, target: Path | None, verify: bool, abort: bool) -> int:
-    """Move the endpoint in DIR into the shared endpoint that `lifeboat endpoint prepare` created for the folder NEW.
+    """Move the endpoint in DIR to the shared endpoint in NEW, which `lifeboat endpoint prepare` created.
 
-    From the start of the move on, the endpoint in DIR is read-only: machines keep their new sequences and push them
-    later. You need not stop a running server. Data is copied in its encrypted form and compared. At the end, the
-    endpoint in DIR refuses all requests, and the one in NEW can be served under the same name. If the command is
+    During the move the endpoint in DIR is read-only; machines push their new sequences after the move. A running
+    server need not be stopped. Data is copied in encrypted form and compared. After the move the endpoint in DIR
+    refuses all requests, and you can serve the endpoint in NEW under the same host name. If the command is
     interrupted, run it again to continue.
     """
     if abort:
         return _abort(session, target)
     if target is None:
-        raise click.UsageError("Missing option '--to': the folder that `lifeboat endpoint prepare` created.")
+        raise click.UsageError("Missing option '--to': give the folder that `lifeboat endpoint prepare` created.")
     from lifeboat_endpoint.migration.endpoint_migration import migrate_endpoint
 
     with session.output.progress("moving") as tell:
@@ -60,9 +64,9 @@ def _abort(session: EndpointSession, target: Path | None) -> int:
 
     was_moving = abort_migration(session.data, target)
     said = (
-        "The move was aborted; the endpoint accepts pushes again."
+        "The move was stopped. The endpoint accepts pushes again."
         if was_moving
-        else "The endpoint was not being moved."
+        else "No move of this endpoint was in progress."
     )
     session.output.document({"was_moving": was_moving}, lambda: session.output.line(said))
     return 0
@@ -94,23 +98,26 @@ def _document(done: MigrationResult, findings: list[str] | None) -> JsonObject:
 def _say(session: EndpointSession, done: MigrationResult, target: Path, findings: list[str], verify: bool) -> None:
     output = session.output
     if done.problems:
-        output.line(f"The move is not finished, because of {count_text(len(done.problems), 'problem')}:")
+        output.line(f"The move is not complete because of {count_text(len(done.problems), 'problem')}:")
         for problem in done.problems:
             output.warn(problem)
-        output.verbatim(f"To repair or remove the data first: {session.command('migrate --abort')}")
+        output.verbatim(
+            f"To use this endpoint again and repair or remove the data first: {session.command('migrate --abort')}"
+        )
         return
     if done.was_done:
-        output.line("The endpoint has already been moved.")
+        output.line("The endpoint was already moved earlier.")
     else:
         what = f"{count_text(done.agents, 'agent')} of {count_text(done.tenants, 'tenant')}"
         sizes = f"{count_text(done.carried.rows, 'row')}, {count_text(done.carried.bodies, 'object')}"
         verb = "was" if done.agents == 1 else "were"
-        output.line(f"{what} {verb} moved and compared: {sizes} of {size_text(done.carried.bytes)}.")
+        output.line(f"{what} {verb} moved and compared: {sizes}, {size_text(done.carried.bytes)} in total.")
     for finding in findings:
         output.warn(finding)
     if verify and not findings:
-        output.line("All data was verified at the new endpoint.")
-    output.verbatim(f"Next: lifeboat endpoint serve --data {quote_argument(str(target))}")
+        output.line("All data in the new endpoint was verified.")
+    output.verbatim(f"Next, start the new server: lifeboat endpoint serve --data {quote_argument(str(target))}")
     output.line(
-        "Point its host name to the new server. Delete the old folder once all agents push to the new endpoint."
+        "Then change the host name of the endpoint to the new server. When all agents push to the new endpoint, "
+        "delete the old folder."
     )

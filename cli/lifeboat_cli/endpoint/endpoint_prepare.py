@@ -26,20 +26,22 @@ _DATABASE = "postgresql:///lifeboat?host=/run/postgresql"
         "lifeboat endpoint prepare --data /etc/lifeboat-endpoint",
     ),
 )
-@click.option("--database", metavar="ADDRESS", help="PostgreSQL connection string (libpq), without a password.")
-@click.option("--objects", metavar="URL", help="Object store for large bodies: s3://, gs:// or az://.")
+@click.option("--database", metavar="ADDRESS", help="PostgreSQL connection string (libpq) without a password.")
+@click.option("--objects", metavar="URL", help="URL of the object store for large files: s3://, gs:// or az://.")
 @click.option(
-    "--object-option", "options", multiple=True, metavar="NAME=VALUE", help="Option of the object store. Repeatable."
+    "--object-option", "options", multiple=True, metavar="NAME=VALUE", help="Option for the object store (repeatable)."
 )
 @click.option(
-    "--key-source", metavar="SOURCE", help="Source of the key that protects the data; the same on all machines."
+    "--key-source",
+    metavar="SOURCE",
+    help="Source of the key that protects the data. Use the same source on all machines.",
 )
 @click.option(
     "--key-scope",
     type=click.Choice(("tenant", "agent")),
     help="Create a data key per tenant or per agent.  [default: tenant]",
 )
-@click.option("--print-roles", is_flag=True, help="Only print the SQL that creates the three database roles.")
+@click.option("--print-roles", is_flag=True, help="Only print the SQL statements that create the three database roles.")
 @endpoint_command
 def prepare(
     session: EndpointSession,
@@ -72,15 +74,17 @@ def prepare(
             session.output.line("Created an endpoint in the database.")
         if done.joined:
             session.output.line(f"{session.data} belongs to the endpoint {done.id}.")
-            session.output.line(f"The data of the endpoint is protected by {source}: {describe_key_backup(source)}.")
+            session.output.line(
+                f"The data of the endpoint is protected by the key in {source}: {describe_key_backup(source)}."
+            )
         ran = count_text(len(done.migrations), "step")
-        session.output.line(f"Upgraded the tables: {ran}." if done.migrations else _UP_TO_DATE)
-        session.output.verbatim(f"Next: {session.command('tenant add NAME')}")
+        session.output.line(f"Upgraded the tables of the database: {ran}." if done.migrations else _UP_TO_DATE)
+        session.output.verbatim(f"Next, add a tenant: {session.command('tenant add NAME')}")
 
     session.output.document(document, text)
 
 
-_UP_TO_DATE = "The tables are up to date."
+_UP_TO_DATE = "The tables of the database are up to date."
 
 
 def _print_roles(session: EndpointSession, store: SharedStore) -> None:
@@ -107,14 +111,14 @@ def _wanted(
         said = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
         if said or options:
             raise click.UsageError(
-                f"{session.data} has an endpoint.json with these settings: leave out "
+                f"the file endpoint.json in {session.data} contains these settings already: leave out "
                 f"{', '.join(said) or '--object-option'}"
             )
         return found
     from lifeboat_endpoint.endpoint_config import SharedStore
 
     if database is None or objects is None or key_source is None:
-        raise click.UsageError("DIR has no endpoint.json: give --database, --objects and --key-source")
+        raise click.UsageError("DIR contains no endpoint.json: give --database, --objects and --key-source")
     return SharedStore(database, objects, dict(map(_pair, options))), key_source, key_scope or "tenant"
 
 
@@ -128,8 +132,8 @@ def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:
     found = endpoint_config.decode_config(file.read_bytes())
     if found.store is None:
         raise EndpointSettings(
-            f"{session.data} holds an endpoint that stores its data as files",
-            fix="prepare another folder NEW, then: lifeboat endpoint migrate --data DIR --to NEW",
+            f"{session.data} contains an endpoint that stores its data as files, which this command cannot prepare",
+            fix="prepare another folder NEW, then run: lifeboat endpoint migrate --data DIR --to NEW",
         )
     return found.store, found.key_source, found.key_scope
 
@@ -137,5 +141,5 @@ def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise click.UsageError(f"{text!r} is not NAME=VALUE")
+        raise click.UsageError(f"the option must have the form NAME=VALUE, but is {text!r}")
     return name, value

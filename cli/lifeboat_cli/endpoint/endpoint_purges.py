@@ -23,8 +23,11 @@ WHOLE = "full_agent"
 
 @click.group()
 def purges() -> None:
-    """Manage purges that machines requested. The endpoint applies each when its waiting time ends, immediately if you
-    confirm it, and never if you refuse it."""
+    """Manage purges that machines requested.
+
+    The endpoint applies a purge when its waiting time ends. You can apply it earlier with `confirm`, or prevent it
+    with `refuse`.
+    """
 
 
 @purges.command(
@@ -36,7 +39,7 @@ def purges() -> None:
 @pager_option
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
-    """List waiting purges and when each is applied: ids and counts, never content."""
+    """List waiting purges and the time at which each is applied. The list contains ids and counts, never content."""
     from lifeboat_endpoint.maintenance.tenant_purges import list_waiting_purges
 
     with session.open() as endpoint:
@@ -54,17 +57,17 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 
 
 @purges.command(
-    short_help="Apply a purge now.",
+    short_help="Apply a waiting purge now.",
     epilog=format_examples(
         "lifeboat endpoint purges confirm 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"
     ),
 )
 @_ID
 @_TENANT
-@click.option("--yes", is_flag=True, help="Do not ask, even if a whole agent is destroyed.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation, even if the purge destroys a whole agent.")
 @endpoint_command
 def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes: bool) -> None:
-    """Apply a purge now instead of at the end of its waiting time. The destroyed data cannot be restored."""
+    """Apply a waiting purge now. The destroyed data cannot be restored."""
     from lifeboat_endpoint.maintenance import tenant_purges as work
 
     with session.open() as endpoint:
@@ -72,8 +75,8 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
         whole = [found for found in work.list_waiting_purges(endpoint, tenants) if _is_whole(found, redaction_id)]
         if whole and not yes:
             name = whole[0].purge.agent_name
-            question = f"This destroys everything that the endpoint stores of {name}, including its keys."
-            confirm_name(session, name, question, otherwise=f"everything of {name} would be destroyed")
+            question = f"This permanently destroys all data of {name} on this endpoint, including the keys."
+            confirm_name(session, name, question, otherwise=f"all data of {name} would be destroyed")
         state = work.confirm_purge(endpoint, tenants, redaction_id)
     receipt = state.receipt
     document = {"id": redaction_id, "applied": receipt is not None, "receipt": receipt}
@@ -81,11 +84,13 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
     def text() -> None:
         if receipt is None:
             session.output.line(
-                "The purge is applied. Its receipt follows when running requests have finished reading the old data."
+                "The purge is applied. Its receipt is created when no running request reads the old data."
             )
             return
         objects = count_text(receipt["objects"], "object")
-        session.output.line(f"The purge {redaction_id} is applied: {objects} destroyed, {receipt['remaining']} left.")
+        session.output.line(
+            f"The purge {redaction_id} is applied: {objects} destroyed, {receipt['remaining']} remaining."
+        )
 
     session.output.document(document, text)
 
@@ -98,13 +103,16 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
 @_TENANT
 @endpoint_command
 def refuse(session: EndpointSession, redaction_id: str, tenant: str | None) -> None:
-    """Refuse a purge: the endpoint does not apply it, even if a machine sends it again. Only a token with the scope
-    purge can still cause it to be applied."""
+    """Refuse a purge.
+
+    The endpoint then does not apply the purge, even if a machine requests it again. Only a token with the scope
+    `purge` can still apply it.
+    """
     from lifeboat_endpoint.maintenance import tenant_purges as work
 
     with session.open() as endpoint:
         found = work.refuse_purge(endpoint, select_tenants(endpoint, tenant), redaction_id)
-    said = f"The purge {redaction_id} of {found.purge.agent_name} is refused. The endpoint keeps the data."
+    said = f"The purge {redaction_id} of {found.purge.agent_name} is refused, and the data stays on the endpoint."
     session.output.document({"id": redaction_id, "refused": True}, lambda: session.output.line(said))
 
 

@@ -53,24 +53,29 @@ class _JoinToken:
 @click.option(
     "--listen",
     metavar="HOST:PORT",
-    help=f"Listen on this address.  [default: {_LISTEN}, with --plain-http {_LISTEN_PLAIN}]",
+    help=f"Listen on this address. [default: {_LISTEN}, with --plain-http {_LISTEN_PLAIN}]",
 )
-@click.option("--plain-http", is_flag=True, help="Serve without TLS, to programs on this machine only.")
+@click.option("--plain-http", is_flag=True, help="Serve without TLS. Only programs on this machine can then connect.")
 @click.option("--public-url", metavar="URL", help="Public URL of this endpoint, if it differs from --listen.")
 @click.option(
-    "--name", "names", multiple=True, metavar="HOST", help="Also add this host to the certificate. Repeatable."
+    "--name", "names", multiple=True, metavar="HOST", help="Additional host name for the certificate (repeatable)."
 )
 @click.option(
-    "--certificate", type=FILE, metavar="FILE", help="Certificate with its chain (PEM).  [default: the endpoint's own]"
+    "--certificate",
+    type=FILE,
+    metavar="FILE",
+    help="TLS certificate with its chain (PEM). [default: signed by the endpoint itself]",
 )
-@click.option("--key", type=FILE, metavar="FILE", help="Private key of that certificate (PEM, PKCS#8).")
+@click.option(
+    "--key", type=FILE, metavar="FILE", help="Private key of the certificate given with --certificate (PEM, PKCS#8)."
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of server processes.")
 @click.option(
     "--drain",
     type=click.FloatRange(0, 3600),
     default=0.0,
     metavar="SECONDS",
-    help="On SIGTERM, report `not ready` for this long before refusing new requests.  [default: 0]",
+    help="After SIGTERM, answer health checks with `not ready` for this long, then refuse new requests. [default: 0]",
 )
 @click.option(
     "--finish",
@@ -78,7 +83,7 @@ class _JoinToken:
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="Time that running requests then get to finish.",
+    help="Time that running requests have to finish after SIGTERM.",
 )
 @click.option(
     "--max-connections",
@@ -86,7 +91,7 @@ class _JoinToken:
     default=DEFAULT_TOTAL,
     show_default=True,
     metavar="N",
-    help="Maximum number of open connections, over all processes.",
+    help="Maximum number of open connections in all server processes together.",
 )
 @click.option(
     "--max-connections-per-address",
@@ -94,14 +99,14 @@ class _JoinToken:
     default=DEFAULT_PER_ADDRESS,
     show_default=True,
     metavar="N",
-    help="Maximum number of open connections per client address, over all processes.",
+    help="Maximum number of open connections per client address, in all server processes together.",
 )
 @click.option(
     "--proxy",
     "proxies",
     multiple=True,
     metavar="ADDRESS",
-    help="Address or network of a load balancer, exempt from the limit per address. Repeatable.",
+    help="Address or network of a load balancer, for which --max-connections-per-address does not apply (repeatable).",
 )
 @click.option("--join", metavar="TENANT", help="Create a token for this tenant and print its join line.")
 @endpoint_command
@@ -121,9 +126,9 @@ def serve(
     proxies: tuple[str, ...],
     join: str | None,
 ) -> None:
-    """Serve the endpoint in DIR until Ctrl-C. If DIR is empty, create an endpoint with the tenant `home`, and print the
-    join line that `lifeboat remote add NAME` asks for. Until the tenant is used for the first time, each start prints
-    that line again.
+    """Serve the endpoint in DIR until Ctrl-C. If DIR is empty, create an endpoint with the tenant `home`, and print
+    the join line that `lifeboat remote add NAME` asks for. Until the tenant is used for the first time, each start
+    prints that line again.
 
     Without --certificate the endpoint signs its own certificate. Clients recognise it by the pin in the join line.
     """
@@ -174,7 +179,7 @@ def _server_required() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _EXTRA:
-            raise ServerMissing(f"{error.name} is not installed") from None
+            raise ServerMissing(f"the Python package {error.name} is not installed") from None
         raise
 
 
@@ -188,7 +193,9 @@ def _token(session: EndpointSession, join: str | None) -> _JoinToken | None:
         endpoint, is_new = Endpoint.open(session.data, role="api" if join is None else "worker"), False
     except NoEndpoint:
         if join not in (None, FIRST_TENANT):
-            raise UnknownTenant(f"{session.data} holds no endpoint yet: start it with --join {FIRST_TENANT}") from None
+            raise UnknownTenant(
+                f"{session.data} contains no endpoint yet. To create one, start the server with --join {FIRST_TENANT}"
+            ) from None
         endpoint, is_new = Endpoint.create(session.data), True
     with endpoint:
         if join is None and endpoint.engine.shared:
@@ -256,10 +263,10 @@ def _print(session: EndpointSession, served: ServedEndpoint, new: _JoinToken | N
     output = session.output
     if new is not None and new.made_endpoint:
         output.line(f"Created an endpoint in {session.data} with the tenant {new.tenant}.")
-    output.line(f"The endpoint answers at {served.url}.", style="bold")
+    output.line(f"The endpoint is reachable at {served.url}.", style="bold")
     if served.pin:
         output.line(f"Pin of the endpoint: {served.pin}")
     if new is None:
-        output.verbatim(f"To connect a machine: {session.command('token add TENANT')}")
+        output.verbatim(f"To create a token for another machine: {session.command('token add TENANT')}")
     else:
         print_join_line(session, joined, until_used=new.is_repeated)

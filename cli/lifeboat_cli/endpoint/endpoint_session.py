@@ -38,7 +38,7 @@ DATA = click.option(
     required=True,
     envvar=VARIABLE,
     show_envvar=True,
-    help="Folder of the endpoint's data.",
+    help="Folder with the data of the endpoint.",
 )
 
 
@@ -66,7 +66,7 @@ def endpoint_command(
     """Give a command `--data`, `--json` and an EndpointSession as its first argument."""
 
     @DATA
-    @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
     @functools.wraps(function)
     def run(*arguments: Any, data: Path, as_json: bool = False, **options: Any) -> Result:
         session = EndpointSession(CommandOutput(as_json=as_json or is_json_wanted()), data)
@@ -102,7 +102,7 @@ def _of_place(error: OSError) -> LifeboatError | None:
 
 
 _DATA_TITLES = {
-    "vault_busy": "The endpoint's data is locked, or its store does not respond",
+    "vault_busy": "The data of the endpoint is locked, or its database does not respond",
     "vault_damaged": "The endpoint's data is damaged",
     "vault_full": "No space is left for the endpoint's data",
     "vault_missing": "A part of the endpoint's data is missing",
@@ -137,6 +137,6 @@ def select_tenants(endpoint: Endpoint, named: str | None) -> list[Tenant]:
 def confirm_name(session: EndpointSession, name: str, question: str, *, otherwise: str) -> None:
     """Let the user type the name of what would be destroyed. Raises RestoreError.CONSENT_NEEDED, click.Abort."""
     if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
-        raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
+        raise RestoreError.CONSENT_NEEDED(otherwise, fix="run the same command with --yes")
     session.output.note(question)
     ask_typed_word(session.output, name)

@@ -36,17 +36,19 @@ _AT_HAND = ("file:", "keyring:", "env:")
 def describe_key_backup(source: str) -> str:
     """Describe what to do so that the key of a source is not lost."""
     if source.startswith(_AT_HAND):
-        return "keep a copy of that key elsewhere"
+        return "keep a copy of that key in another place"
     return "if that key is deleted, the data is lost"
 
 
 @click.group()
 def tenant() -> None:
-    """Manage tenants: users or groups whose agents this endpoint keeps. No tenant can access data of another."""
+    """Manage tenants: users or groups whose agents are stored on this endpoint. A tenant cannot access the data of
+    other tenants.
+    """
 
 
 @tenant.command(
-    short_help="Add a tenant with a first token.",
+    short_help="Add a tenant and create a token for it.",
     epilog=format_examples(
         "lifeboat endpoint tenant add home --data /srv/lifeboat",
         "lifeboat endpoint tenant add office --quota 20GB --key-source keyring:office --data /srv/lifeboat",
@@ -57,18 +59,21 @@ def tenant() -> None:
 @click.option(
     "--key-scope",
     type=click.Choice(("tenant", "agent")),
-    help="For a new endpoint: create a data key per tenant or per agent.  [default: tenant]",
+    help="For a new endpoint: create one data key per tenant or one per agent. [default: tenant]",
 )
 @click.option(
-    "--quota", type=SIZE, metavar="SIZE", help="Storage limit of the tenant (50MB, 20GB, 2TB).  [default: none]"
+    "--quota",
+    type=SIZE,
+    metavar="SIZE",
+    help="Storage limit of the tenant, for example 50MB, 20GB or 2TB. [default: none]",
 )
 @endpoint_command
 def add(session: EndpointSession, name: str, key_source: str | None, key_scope: str | None, quota: int | None) -> None:
-    """Add a tenant with a first token, which may push and pull and is printed only once.
+    """Add a tenant and create a token for it.
 
-    If DIR holds no endpoint, it is created. --key-source then applies to the whole endpoint, otherwise to the new
-    tenant only. Without it, the key of a new endpoint is a file in your configuration folder. If the key is lost, the
-    data is lost.
+    The token permits pushes and pulls, and is printed only once. If DIR contains no endpoint, the command creates
+    one. In that case --key-source applies to the whole endpoint, otherwise only to the new tenant. The default key
+    source of a new endpoint is a file in your configuration folder. If the key is lost, the data is lost.
     """
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, SCOPES
 
@@ -94,8 +99,10 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         if is_new:
             session.output.line(f"Created an endpoint in {session.data}.")
         if is_new or own_source:
-            session.output.line(f"The data of the endpoint is protected by {source}: {describe_key_backup(source)}.")
-        session.output.line(f"The token of {made.name} (not printed again):")
+            session.output.line(
+                f"The data of the endpoint is protected by the key in {source}: {describe_key_backup(source)}."
+            )
+        session.output.line(f"The token of tenant {made.name}, which is not printed again:")
         session.output.verbatim(f"  {secret}")
         if joined is None:
             session.output.verbatim(f"To start the server: {session.command('serve')}")
@@ -122,7 +129,7 @@ class _OpenedEndpoint:
             return self._endpoint, True
         if self._key_scope not in (None, self._endpoint.settings.key_scope):
             self._endpoint.close()
-            raise click.UsageError("--key-scope cannot be changed after the endpoint was created.")
+            raise click.UsageError("--key-scope can only be given when the endpoint is created.")
         return self._endpoint, False
 
     def __exit__(self, *_: object) -> None:
@@ -139,7 +146,7 @@ def list_command(session: EndpointSession) -> None:
 
     def text() -> None:
         if not documents:
-            session.output.verbatim(f"There is no tenant yet. To add one: {session.command('tenant add NAME')}")
+            session.output.verbatim(f"The endpoint has no tenant yet. To add one: {session.command('tenant add NAME')}")
             return
         with session.output.pager():
             session.output.table(
@@ -195,18 +202,18 @@ class _QuotaOption(click.ParamType[int | None]):
 @click.argument("size", type=_QuotaOption())
 @endpoint_command
 def quota(session: EndpointSession, name: str, size: int | None) -> None:
-    """Change the quota of a tenant to SIZE: 50MB, 20GB, 2TB (1 GB is 1024 MB) or none. Running servers use it within
-    ten seconds.
+    """Change the quota of a tenant to SIZE, for example 50MB, 20GB, 2TB (1 GB is 1024 MB) or none.
 
-    Existing data stays, even above the quota, but nothing more is accepted then. Machines whose push was refused retry
-    within an hour, or immediately with `lifeboat sync`.
+    Running servers apply the new quota within ten seconds. If the stored data exceeds the quota, the data stays,
+    but new data is refused. A machine whose push was refused tries again within an hour, or immediately with
+    `lifeboat sync`.
     """
     with session.open() as endpoint:
         found = endpoint.control.tenant(name)
         endpoint.control.set_quota(found.id, size)
     said = "no quota" if size is None else f"a quota of {size_text(size)}"
     document = {"tenant": found.name, "id": found.id, "quota": size}
-    session.output.document(document, lambda: session.output.line(f"{found.name} has {said}."))
+    session.output.document(document, lambda: session.output.line(f"Tenant {found.name} now has {said}."))
 
 
 @tenant.command(
@@ -214,24 +221,22 @@ def quota(session: EndpointSession, name: str, size: int | None) -> None:
     epilog=format_examples("lifeboat endpoint tenant remove office --data /srv/lifeboat"),
 )
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask to type the name.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @endpoint_command
 def remove(session: EndpointSession, name: str, yes: bool) -> None:
-    """Remove a tenant and all of its data. Its keys are destroyed first, so the data cannot be restored.
+    """Remove a tenant and all of its data.
 
-    If the command is interrupted, run it again to continue. Rows of the audit stay.
+    The keys of the tenant are destroyed first, so the data cannot be restored. The rows of the tenant in the audit
+    log stay. If the command is interrupted, run it again to continue.
     """
     from lifeboat_endpoint.maintenance.tenant_removal import remove_tenant
 
     with session.open() as endpoint:
         found = endpoint.control.tenant(name)
         if not yes:
-            question = (
-                f"This permanently destroys everything that the endpoint stores of {found.name}, for all of its "
-                "machines."
-            )
-            confirm_name(session, found.name, question, otherwise=f"all data of {found.name} would be destroyed")
+            question = f"This permanently destroys all data of tenant {found.name}, of all its machines."
+            confirm_name(session, found.name, question, otherwise=f"all data of tenant {found.name} would be destroyed")
         freed = remove_tenant(endpoint, found.id)
-    said = f"Removed {quote_argument(found.name)} and its keys: {size_text(freed)} freed."
+    said = f"Removed tenant {quote_argument(found.name)} and its keys: {size_text(freed)} freed."
     document = {"tenant": found.name, "id": found.id, "bytes_freed": freed}
     session.output.document(document, lambda: session.output.line(said))

@@ -24,8 +24,10 @@ SCOPES = ("push", "pull", "purge", "admin")
 
 @click.group()
 def token() -> None:
-    """Manage tokens, which authorize machines. The endpoint stores only their digests: revoke and replace a lost
-    one."""
+    """Manage access tokens of machines.
+
+    The endpoint stores only a digest of each token. If a token is lost, revoke it and create a new one.
+    """
 
 
 @token.command(
@@ -36,16 +38,20 @@ def token() -> None:
     ),
 )
 @click.argument("tenant")
-@click.option("--name", default="device", help="Name of the token in lists and in the audit log.")
+@click.option("--name", default="device", help="Name of the token, shown in lists and in the audit log.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(SCOPES),
-    help="Allow this.  [default: push and pull] Repeatable.",
+    help="Permit this kind of access (repeatable). [default: push and pull]",
 )
 @click.option(
-    "--expires", "seconds", type=DURATION, metavar="TIME", help="Expire after this time (12h, 90d).  [default: never]"
+    "--expires",
+    "seconds",
+    type=DURATION,
+    metavar="TIME",
+    help="Let the token expire after this time, for example 12h or 90d. [default: never]",
 )
 @endpoint_command
 def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...], seconds: int | None) -> None:
@@ -60,11 +66,14 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
     document = {**_document(made, found.name, "active"), "token": secret, "join": joined}
 
     def text() -> None:
-        session.output.line(f"The token {made.name} of {found.name} (not printed again):")
+        session.output.line(f"The token {made.name} of tenant {found.name}, which is not printed again:")
         session.output.verbatim(f"  {secret}")
         print_join_line(session, joined)
         if joined is None and "purge" in made.scopes:
-            session.output.line("Do not store it on a machine with agents. Enter it there only for this command:")
+            session.output.line(
+                "Do not store this token on a machine with agents. On such a machine, type it only "
+                "when this command asks for it:"
+            )
             session.output.verbatim("  lifeboat receipts confirm ID --remote NAME")
 
     session.output.document(document, text)
@@ -86,14 +95,14 @@ def _document(made: TokenRow, tenant: str, state: str) -> JsonObject:
 
 @token.command(
     name="list",
-    short_help="List the tokens of a tenant, or of all.",
+    short_help="List the tokens of one tenant or of all tenants.",
     epilog=format_examples("lifeboat endpoint token list home --data /srv/lifeboat"),
 )
 @click.argument("tenant", required=False)
 @pager_option
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
-    """List the tokens of a tenant, or of all, by id. The tokens themselves are not stored."""
+    """List the tokens of one tenant or of all tenants by id. The tokens themselves are not stored on the endpoint."""
     from lifeboat_alf.common import times
 
     with session.open() as endpoint:
@@ -106,7 +115,9 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 
     def text() -> None:
         if not documents:
-            session.output.verbatim(f"There is no token yet. To create one: {session.command('token add TENANT')}")
+            session.output.verbatim(
+                f"The endpoint has no token yet. To create one: {session.command('token add TENANT')}"
+            )
             return
         fit = TableFit(shorten=("tenant", "name", "scopes"), drop=("last used", "tenant"))
         with session.output.pager():
@@ -136,10 +147,11 @@ def _row(document: JsonObject) -> tuple[object, ...]:
 @click.argument("token_id", metavar="ID")
 @endpoint_command
 def revoke(session: EndpointSession, token_id: str) -> None:
-    """Revoke a token immediately. Running servers refuse it from now on.
+    """Revoke a token immediately.
 
-    Restore-only tokens of recovery kits stay valid and are listed. If the revoked token was stolen, revoke those that
-    are not on a kit of yours: a machine can create them.
+    Running servers refuse the token from now on. Tokens that can only restore, which are part of recovery kits,
+    stay valid and are listed. A machine can create such tokens, so if the revoked token was stolen, also revoke
+    each listed token that is not on one of your recovery kits.
     """
     from lifeboat_alf.common import times
     from lifeboat_endpoint.tenancy.callers import RESTORE_SCOPES
@@ -151,9 +163,11 @@ def revoke(session: EndpointSession, token_id: str) -> None:
         left = [one for one in endpoint.control.tokens(found.id) if one.scopes == RESTORE_SCOPES and one.counts_at(now)]
 
     def text() -> None:
-        session.output.line(f"Revoked the token {revoked.id} ({revoked.name}) of {found.name}.")
+        session.output.line(f"Revoked the token {revoked.id} ({revoked.name}) of tenant {found.name}.")
         if left:
-            session.output.line(f"{count_text(len(left), 'restore-only token')} of {found.name} can still read it:")
+            session.output.line(
+                f"{count_text(len(left), 'restore-only token')} of tenant {found.name} can still read its data:"
+            )
         for one in left:
             session.output.line(f"  {one.id} ({one.name}), created {time_text(one.created_at)}. To revoke it:")
             session.output.verbatim(f"    {session.command(f'token revoke {one.id}')}")

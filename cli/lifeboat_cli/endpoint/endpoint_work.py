@@ -52,15 +52,19 @@ class _JobTally:
 )
 @click.option("--once", is_flag=True, help="Run the jobs that are due now, then exit.")
 @click.option(
-    "--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at this address, without names of tenants."
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve Prometheus metrics at this address, for example 127.0.0.1:9464. "
+    "The metrics contain no names of tenants.",
 )
 @endpoint_command
 def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
-    """Run a worker for an endpoint on a database and an object store. It applies purges when their waiting time ends,
-    thins old history, re-encrypts after key changes, verifies data and deletes leftovers. You can run any number of
-    workers on any machines, next to the servers; each runs one job at a time.
+    """Run a worker for an endpoint that uses a database and an object store.
 
-    On SIGTERM, the worker stops after the current step, and another worker continues the job.
+    The worker applies purges when their waiting time ends, deletes old history, re-encrypts data after key changes,
+    verifies data and removes leftover objects. You can run any number of workers on any machines, beside the
+    servers. Each worker runs one job at a time. On SIGTERM the worker stops after its current step, and another
+    worker continues the job.
     """
     from lifeboat_endpoint.server import server_log
     from lifeboat_endpoint.work.endpoint_worker import EndpointWorker
@@ -111,7 +115,7 @@ def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -
         return 0 if worker.run() or worker.stopped.is_set() else 1
     whole = worker.run_once()
     results = dict(sorted(tally.results.items()))
-    said = ", ".join(f"{count} {result}" for result, count in results.items()) or "none were due"
+    said = ", ".join(f"{count} {result}" for result, count in results.items()) or "no jobs were due"
     session.output.document({"jobs": results}, lambda: session.output.line(f"Jobs: {said}."))
     return 0 if whole and set(results) <= set(_WELL) else 1
 
@@ -121,7 +125,7 @@ def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -
 
 @click.group()
 def jobs() -> None:
-    """Manage the jobs of the workers of a shared endpoint."""
+    """Manage the jobs that the workers of a shared endpoint run."""
 
 
 @jobs.command(
@@ -129,12 +133,13 @@ def jobs() -> None:
     short_help="List waiting, running and failed jobs.",
     epilog=format_examples("lifeboat endpoint jobs list --data /srv/lifeboat"),
 )
-@click.option("--dead", "only_dead", is_flag=True, help="Show only jobs that failed too often.")
+@click.option("--dead", "only_dead", is_flag=True, help="Show only jobs that failed too often and are not retried.")
 @pager_option
 @endpoint_command
 def list_command(session: EndpointSession, only_dead: bool) -> None:
-    """List the jobs that are waiting, running, or failed too often, with the last error, in the order of execution. At
-    most a thousand jobs are listed."""
+    """List waiting, running and failed jobs with their last error, in the order of execution. At most 1000 jobs are
+    listed.
+    """
     from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
@@ -172,13 +177,13 @@ def list_command(session: EndpointSession, only_dead: bool) -> None:
 
 
 @jobs.command(
-    short_help="Run a job again now.",
+    short_help="Run a waiting or failed job as soon as possible.",
     epilog=format_examples("lifeboat endpoint jobs retry 42 --data /srv/lifeboat"),
 )
 @_ID
 @endpoint_command
 def retry(session: EndpointSession, job_id: int) -> None:
-    """Run a failed or waiting job as soon as a worker is free."""
+    """Run a waiting or failed job as soon as a worker is free."""
     from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:

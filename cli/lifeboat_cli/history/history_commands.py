@@ -20,7 +20,7 @@ from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, 
 if TYPE_CHECKING:
     from lifeboat_core.memories.memory_search import MemoryFilters
 
-_BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed with another key"}
+_BY_KIND = {"import": "a whole archive", "rotate": "credentials encrypted for another key"}
 """What a sequence of a kind changed, if its counts do not show it."""
 _LIMIT = 20
 """The default number of search results."""
@@ -35,16 +35,16 @@ _FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",
     )
 )
 @click.argument("agent", type=AGENT)
-@click.option("-n", "--limit", type=COUNT, help="Show only this many, the newest.")
-@click.option("--since", metavar="TIME", help="Show only sequences from this time on.")
-@click.option("--until", metavar="TIME", help="Show only sequences up to this time.")
+@click.option("-n", "--limit", type=COUNT, help="Show only the newest sequences, this many.")
+@click.option("--since", metavar="TIME", help="Show only sequences from this time on, for example 2026-11-20 or 7d.")
+@click.option("--until", metavar="TIME", help="Show only sequences up to this time, for example 2026-11-20 or 7d.")
 @click.option("--days", type=click.IntRange(1, 3660), help="With --json: also the changes per day, for this many days.")
 @pager_option
 @session_command
 def timeline(
     session: CommandSession, agent: str, limit: int | None, since: str | None, until: str | None, days: int | None
 ) -> None:
-    """List the kept sequences of an agent, newest first."""
+    """List the stored sequences of an agent, newest first."""
     from lifeboat_core.history import sequence_timeline as history
 
     found = agents.find_agent(session.context, agent)
@@ -54,7 +54,10 @@ def timeline(
         with session.output.pager():
             session.output.table(_COLUMNS, map(_row, document["entries"]), _FIT)
         for one in document["set_aside"]:
-            session.output.line(f"A history that was replaced stays on this machine until {time_text(one['until'])}:")
+            session.output.line(
+                "A replaced history of this agent is kept on this machine until "
+                f"{time_text(one['until'])}. To see what it would restore:"
+            )
             session.output.verbatim(f"  lifeboat restore {quote_argument(found.name)} --from {one['from']} --dry-run")
 
     session.output.document(document, text)
@@ -82,7 +85,7 @@ def _describe_entry(entry: JsonObject) -> str:
 
 
 @click.command(
-    short_help="Name a sequence, so that it is never thinned.",
+    short_help="Give a sequence a name, so that Lifeboat never deletes it.",
     epilog=format_examples(
         'lifeboat label Juniper 12 "before the move"',
         "lifeboat label Juniper 12",
@@ -92,23 +95,24 @@ def _describe_entry(entry: JsonObject) -> str:
 @click.argument("agent", type=AGENT)
 @click.argument("sequence", type=MOMENT)
 @click.argument("text", required=False)
-@click.option("--remove", is_flag=True, help="Remove the name.")
+@click.option("--remove", is_flag=True, help="Remove the name of the sequence.")
 @session_command
 def label(session: CommandSession, agent: str, sequence: str, text: str | None, remove: bool) -> None:
-    """Name a sequence, so that it is never thinned. Without TEXT: show its name.
+    """Give a sequence a name, so that Lifeboat never deletes the sequence. Without TEXT: show the name.
 
-    Names stay on this machine. Remotes do not get them, and thin by their own rules.
+    Names are stored on this machine only. A remote does not receive them, and deletes old sequences by its own
+    rules.
     """
     from lifeboat_core.history import sequence_timeline
 
     if remove and text is not None:
-        raise click.UsageError("Give a name or --remove, not both.")
+        raise click.UsageError("Give TEXT or --remove, not both.")
     found = agents.find_agent(session.context, agent)
     if remove or text is not None:
         entry = sequence_timeline.set_label(session.context, found, sequence, text)
     else:
         entry = sequence_timeline.load_labelled_sequence(session.context, found, sequence)
-    called = "has no name" if entry["label"] is None else f"is called: {entry['label']}"
+    called = "has no name" if entry["label"] is None else f"has the name {entry['label']}"
     said = f"Sequence {entry['sequence']} of {found.name} {called}"
     session.output.document({"agent": found.id, "entry": entry}, lambda: session.output.line(said))
 
@@ -126,7 +130,7 @@ def label(session: CommandSession, agent: str, sequence: str, text: str | None, 
 @click.argument("agent", type=AGENT)
 @click.argument("first", required=False, type=MOMENT, metavar="[FROM]")
 @click.argument("second", required=False, type=MOMENT, metavar="[TO]")
-@click.option("--names-only", is_flag=True, help="Omit the changed lines.")
+@click.option("--names-only", is_flag=True, help="Leave out the changed lines.")
 @click.option(
     "--path",
     "paths",
@@ -134,7 +138,9 @@ def label(session: CommandSession, agent: str, sequence: str, text: str | None, 
     multiple=True,
     help="Show only these files and their memories, with every changed line.",
 )
-@click.option("--limit", type=SIZE, default="4MB", show_default=True, help="Omit anything beyond this size.")
+@click.option(
+    "--limit", type=SIZE, default="4MB", show_default=True, help="Leave out changes of files larger than this."
+)
 @pager_option
 @session_command
 def diff(
@@ -146,7 +152,9 @@ def diff(
     paths: tuple[str, ...],
     limit: int,
 ) -> None:
-    """Compare two states: sequences, times, or `workspace`, the current files (default for TO)."""
+    """Compare two states of an agent. FROM and TO are sequence numbers, times, or `workspace` for the current files
+    (default for TO).
+    """
     from lifeboat_core.history import differences
 
     found = agents.find_agent(session.context, agent)
@@ -162,7 +170,7 @@ def diff(
 
 
 @click.command(
-    short_help="Search an agent's memories, or its whole history.",
+    short_help="Search the current memories of an agent, or its whole history.",
     epilog=format_examples(
         "lifeboat search Juniper insurance",
         "lifeboat search Juniper blue folder --type semantic",
@@ -172,13 +180,19 @@ def diff(
 )
 @click.argument("agent", type=AGENT)
 @click.argument("words", type=TEXT, nargs=-1, required=True)
-@click.option("--type", "memory_type", type=TEXT, help="Only memories of this type.")
-@click.option("--namespace", type=TEXT, help="Only memories in this namespace.")
-@click.option("--tag", type=TEXT, help="Only memories with this tag.")
-@click.option("--identity-version", type=int, help="Only memories created under this version of the identity.")
-@click.option("--history", "in_history", is_flag=True, help="Also search deleted memories and lines of files.")
-@click.option("--for-agent", is_flag=True, help="Print the matches as quoted data for another agent.")
-@click.option("-n", "--limit", type=COUNT, help="Show at most this many (default: 20; --for-agent: 10, at most 100).")
+@click.option("--type", "memory_type", type=TEXT, help="Search only memories of this type.")
+@click.option("--namespace", type=TEXT, help="Search only memories in this namespace.")
+@click.option("--tag", type=TEXT, help="Search only memories with this tag.")
+@click.option(
+    "--identity-version", type=int, help="Search only memories created under this version of the agent's identity."
+)
+@click.option(
+    "--history", "in_history", is_flag=True, help="Also search deleted memories and the lines of all stored files."
+)
+@click.option("--for-agent", is_flag=True, help="Print the matches as quoted data that another agent can read safely.")
+@click.option(
+    "-n", "--limit", type=COUNT, help="Show at most this many matches (default: 20; with --for-agent: 10, at most 100)."
+)
 @pager_option
 @session_command
 def search(
@@ -193,19 +207,18 @@ def search(
     for_agent: bool,
     limit: int | None,
 ) -> None:
-    """Search an agent's current memories, or with --history everything that is kept.
+    """Search the current memories of an agent.
 
-    In the history a search word may be part of a longer word. Each match shows the sequences that contain it. Purged
-    text is never found.
-
-    Anyone who talked to the agent may have influenced its memories. Use --for-agent to pass them to another agent: it
-    prints the matches as quoted data, so that text inside a memory cannot act as instructions, without invisible
-    characters and with at most 360 characters each.
+    With --history, also search all earlier and deleted memories and the files; a search word then also matches
+    inside a longer word. Each match shows the sequences that contain it. Purged text is never found. Use
+    --for-agent to pass memories to another agent. A memory may contain instructions by another person who talked to
+    the agent, so this option prints each match as quoted data, without invisible characters and with at most 360
+    characters.
     """
     from lifeboat_core.memories import memory_search as index
 
     if in_history and for_agent:
-        raise click.UsageError("--for-agent searches current memories only: omit --history")
+        raise click.UsageError("--for-agent searches current memories only: leave out --history")
     found = agents.find_agent(session.context, agent)
     filters = index.MemoryFilters(memory_type, namespace, tag, identity_version)
     if in_history:
@@ -262,6 +275,6 @@ def _search_history(
         session.output.note(f"{len(document['hits'])} of {count_text(document['total'], 'match', 'matches')} shown")
         if document["unread"]:
             unread = count_text(document["unread"], "old version of a file", "old versions of files")
-            session.output.note(f"{unread} not searched: too large")
+            session.output.note(f"{unread} were too large to be searched")
 
     session.output.document(document, text)

@@ -26,13 +26,21 @@ _FIT = TableFit(shorten=("agent", "details"))
     ),
 )
 @click.argument("agent", required=False, type=AGENT)
-@click.option("-n", "--limit", type=COUNT, default=50, show_default=True, help="Show only this many, the newest.")
-@click.option("--kind", "kinds", multiple=True, help="Only entries of this kind (may be repeated).")
-@click.option("--follow", is_flag=True, help="Print new entries until Ctrl-C (with --json: one document per line).")
+@click.option(
+    "-n", "--limit", type=COUNT, default=50, show_default=True, help="Show only the newest entries, this many."
+)
+@click.option("--kind", "kinds", multiple=True, help="Show only entries of this kind (repeatable).")
+@click.option(
+    "--follow", is_flag=True, help="After that, print new entries until Ctrl-C (with --json: one document per line)."
+)
 @pager_option
 @session_command
 def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str, ...], follow: bool) -> None:
-    """Show the log, newest first: captures, restores, imports, undo, keys, purges, thinning and held removals."""
+    """Show the log of all agents, newest entry first.
+
+    The log contains captures, restores, imports, undone restores, changes of the key, purges, deletions of old
+    sequences, and held removals.
+    """
     from lifeboat_core.history import activity_log
 
     if follow:
@@ -45,7 +53,7 @@ def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str
 
     def text() -> None:
         if not rows:
-            session.output.line("The log has no entry of this kind." if kinds else "The log is empty.")
+            session.output.line("The log contains no entry of this kind." if kinds else "The log is empty.")
             return
         with session.output.pager():
             session.output.table(_COLUMNS, rows, _FIT)
@@ -60,7 +68,9 @@ def _follow(session: CommandSession, agent: str | None, kinds: tuple[str, ...]) 
         agents.find_agent(session.context, agent)
 
     def polls() -> None:
-        session.output.note(f"No daemon runs: this command checks the files every {EVERY:.0f} seconds.")
+        session.output.note(
+            f"The daemon is not running, so this command checks the log for new entries every {EVERY:.0f} seconds."
+        )
 
     for each in follow_activity(session.context, agent, polls=polls):
         if kinds and each.kind not in kinds:

@@ -39,16 +39,30 @@ def records() -> None:
     ),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--type", "memory_type", type=TEXT, help="Only memories of this type.")
-@click.option("--status", type=TEXT, help="Only active, archived or deleted memories (default: all but deleted).")
-@click.option("--namespace", type=TEXT, help="Only memories in this namespace.")
-@click.option("--tag", type=TEXT, help="Only memories with this tag.")
-@click.option("--identity-version", type=int, help="Only memories created under this version of the identity.")
+@click.option("--type", "memory_type", type=TEXT, help="List only memories of this type.")
 @click.option(
-    "--words", type=TEXT, default="", help="Only memories containing these words (the last one may be a prefix)."
+    "--status",
+    type=TEXT,
+    help="List only memories with this status: active, archived or deleted (default: all but deleted).",
 )
-@click.option("-n", "--limit", type=COUNT, help="Show only this many, the newest.")
-@click.option("--after", type=TEXT, metavar="ID", help="Continue after this memory, the last one of the previous page.")
+@click.option("--namespace", type=TEXT, help="List only memories in this namespace.")
+@click.option("--tag", type=TEXT, help="List only memories with this tag.")
+@click.option(
+    "--identity-version", type=int, help="List only memories created under this version of the agent's identity."
+)
+@click.option(
+    "--words",
+    type=TEXT,
+    default="",
+    help="List only memories that contain these words (the last word may be incomplete).",
+)
+@click.option("-n", "--limit", type=COUNT, help="List only the newest memories, this many.")
+@click.option(
+    "--after",
+    type=TEXT,
+    metavar="ID",
+    help="List only memories after the memory with this id, which was the last one on the previous page.",
+)
 @pager_option
 @session_command
 def list_records(
@@ -78,7 +92,7 @@ def list_records(
             session.output.table(_COLUMNS, map(_row, page["records"]), _FIT)
         session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory')}")
         if page["next"] is not None:
-            session.output.note(f"For more: the same command with --after {page['next']}")
+            session.output.note(f"To show the next page, run the same command with --after {page['next']}")
 
     session.output.document(page, text)
 
@@ -99,7 +113,7 @@ def _row(record: JsonObject) -> tuple[str, ...]:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def show(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Show memories by id; an id of an earlier version works too."""
+    """Show memories with their properties and text. The id of an earlier version of a memory is also accepted."""
     found = memories.show_records(session.context, agents.find_agent(session.context, agent), ids)
 
     def text() -> None:
@@ -130,7 +144,7 @@ def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: C
     row = change(session.context, agents.find_agent(session.context, agent), ids)
     document: JsonObject = {"sequence": None if row is None else row.number, "changed": row is not None}
     counted = count_text(len(ids), "memory")
-    said = f"{counted} {word} (sequence {row.number})." if row is not None else "Nothing to change."
+    said = f"{counted} {word} (sequence {row.number})." if row is not None else "No memory was changed."
     session.output.document(document, lambda: session.output.line(said))
 
 
@@ -139,8 +153,11 @@ def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: C
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def forget(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Hide memories although their file still contains the text. History keeps them; `records restore` brings them
-    back."""
+    """Hide memories from search and lists.
+
+    The file of a memory still contains the text, and the history keeps the memory. To show it again: `lifeboat
+    records restore`.
+    """
     _change(session, agent, ids, memories.forget_records, "forgotten")
 
 
@@ -149,7 +166,7 @@ def forget(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Restore forgotten or deleted memories."""
+    """Show forgotten memories again, or bring back deleted memories."""
     _change(session, agent, ids, memories.restore_records, "restored")
 
 
@@ -158,7 +175,7 @@ def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def pin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Pin memories: without your consent they are not removed."""
+    """Pin memories, so that Lifeboat asks before it removes them."""
     _change(session, agent, ids, memories.pin_records, "pinned")
 
 

@@ -116,7 +116,10 @@ def _beyond(db: StateDb, after: str | None) -> Iterator[Condition]:
         return
     row = db.connection.execute(f"select {_ORDER} from {_ALL} where id = ?", (after,)).fetchone()
     if row is None:
-        raise UnknownRecord(f"the memory {after} does not exist any longer: start with the first page")
+        raise UnknownRecord(
+            f"the memory given with --after, {after}, does not exist any longer; list from the first "
+            "page again, without --after"
+        )
     yield f"({_ORDER}) < (?, ?, ?)", list(row)
 
 

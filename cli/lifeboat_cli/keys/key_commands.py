@@ -38,7 +38,7 @@ ELSEWHERE = {
 
 @click.group(cls=DefaultCommandGroup, lazy=ELSEWHERE, default="status")
 def keys() -> None:
-    """Manage the key that opens the credentials, and its 24 words."""
+    """Manage your key, which decrypts the credentials, and its 24 recovery words."""
 
 
 # The key and its words ------------------------------------------------------------------------------------------
@@ -54,8 +54,8 @@ def keys() -> None:
 )
 @key_status_text.STORE
 @passphrase_input.STDIN
-@click.option("--words-to", type=OUT_FILE, help="Write the words to this new file (- for standard output).")
-@click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
+@click.option("--words-to", type=OUT_FILE, help="Write the recovery words to this new file (- for standard output).")
+@click.option("--no-prove", is_flag=True, help="Do not ask for three of the recovery words.")
 @session_command
 def init(
     session: CommandSession, store: str | None, words_to: Path | None, no_prove: bool, passphrase_stdin: bool
@@ -91,13 +91,17 @@ def _is_to_be_shown(
     """Return whether the words are shown now. Raises, before a key is created, if they would not reach the user."""
     refuse_mixture(session, words_to)
     if before.proven_at is not None and words_to is not None:
-        message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
+        message = (
+            f"you already proved on {time_text(before.proven_at)} that you have the recovery words of key "
+            f"{before.key_id}, so they are not written again"
+        )
         raise KeysError.EXISTS(message, fix="lifeboat keys export-kit -o FILE")
     arrives = words_to is not None or word_screen.has_terminal(session.output)
     is_move = before.key_id is not None and wanted is not None
     if before.proven_at is None and not arrives and not is_move:
         raise WordsError.NOBODY_TO_ASK(
-            "the 24 words cannot be shown here; name a file for them", fix="lifeboat keys init --words-to FILE"
+            "the 24 recovery words cannot be shown here, because there is no terminal; give a file for the words",
+            fix="lifeboat keys init --words-to FILE",
         )
     return before.proven_at is None and arrives
 
@@ -112,7 +116,7 @@ def _made(session: CommandSession, found: HomeKeys, store: StoreKind | None) -> 
     made = found.ensure(store)
     if store is not None and not made:
         for name in found.move(store):
-            session.output.note(f"{name} was protected only by its mode; it is deleted.")
+            session.output.note(f"the unencrypted key file {name} was deleted, because the key is now in another store")
     return made
 
 
@@ -122,7 +126,8 @@ def _refuse_away(found: HomeKeys, store: StoreKind | None) -> None:
     problem = found.store_problem(store) if store is StoreKind.KEYRING else None
     if problem is not None and found.store is not store:
         problem.fix = (
-            "unlock the keyring of your desktop and run the command again, or: lifeboat keys init --store passphrase"
+            "unlock the keyring of your desktop and run the command again, or use another store: lifeboat keys init "
+            "--store passphrase"
         )
         raise problem
 
@@ -141,7 +146,8 @@ def _show_and_prove(session: CommandSession, key: UserKey, *, show: bool, ask: b
     except (click.Abort, KeyboardInterrupt) as error:
         end_question_line(error)
         session.output.warn(
-            f"the key {key.key_id} exists, but its words are not proven; to continue: lifeboat keys init"
+            f"key {key.key_id} was created, but you have not proved yet that you have its recovery words; to "
+            "continue: lifeboat keys init"
         )
         raise
     session.context.keys().note_proven(session.context.now())
@@ -160,13 +166,13 @@ def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to
     def text() -> None:
         say(f"Your key {status.key_id} is stored in {key_status_text.PLACES[status.store]}.")
         if status.proven_at is None:
-            say("The recovery words of this key are not proven: lifeboat keys prove")
+            say("You have not proved yet that you have the recovery words of this key. To do so: lifeboat keys prove")
         else:
             say(
-                f"The recovery words of this key were proven on {time_text(status.proven_at)}. To check them "
+                f"You proved on {time_text(status.proven_at)} that you have the recovery words of this key. To check "
                 "again: lifeboat keys prove"
             )
-        say("Write the recovery kit: lifeboat keys export-kit -o FILE")
+        say("To write a recovery kit (a page with the words and the remotes): lifeboat keys export-kit -o FILE")
 
     session.output.document(document, text)
 
@@ -175,40 +181,52 @@ def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to
 
 
 @keys.command(
-    short_help="Show the key, its store, and what depends on it.", epilog=format_examples("lifeboat keys status")
+    short_help="Show your key, its store, the machines and the agents that use it.",
+    epilog=format_examples("lifeboat keys status"),
 )
 @session_command
 def status(session: CommandSession) -> None:
-    """Show the key, its store, whether it can be used, and what depends on it."""
+    """Show your key, where it is stored, whether it can be used now, and which machines and agents use it."""
     document = home_key.describe_user_key(session.context)
     session.output.document(document, lambda: key_status_text.print_status(session.output, document))
 
 
 @keys.command(
-    short_help="Unlock the key for a time.",
+    short_help="Unlock your key, for a limited time if you want.",
     epilog=format_examples("lifeboat keys unlock", "lifeboat keys unlock --for 8h"),
 )
-@click.option("--for", "seconds", type=DURATION, help="Lock it again after this time, such as 8h (default: never).")
+@click.option(
+    "--for",
+    "seconds",
+    type=DURATION,
+    help="Lock the key again after this time, for example 8h (default: at logout or restart).",
+)
 @passphrase_input.STDIN
 @session_command
 def unlock(session: CommandSession, seconds: int | None, passphrase_stdin: bool) -> None:
-    """Unlock a key that is encrypted with a passphrase, or ask the desktop to unlock its keyring."""
+    """Unlock a key that is encrypted with a passphrase, or ask the desktop to unlock the keyring that contains the
+    key.
+    """
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
     found = session.context.keys()
     held = found.unlock(passphrase_input.ask_passphrase(session, found.store), seconds)
     if held is None:
-        session.output.note(f"A key in {key_status_text.PLACES[found.store]} is never locked.")
+        session.output.note(
+            f"The key needs no unlocking, because it is stored in {key_status_text.PLACES[found.store]}."
+        )
     wake_daemon(session.context)
     _say_state(session, found.status())
 
 
-@keys.command(short_help="Lock the key again.", epilog=format_examples("lifeboat keys lock"))
+@keys.command(
+    short_help="Lock the key, so that it needs the passphrase again.", epilog=format_examples("lifeboat keys lock")
+)
 @session_command
 def lock(session: CommandSession) -> None:
-    """Lock the key: the passphrase is needed again."""
+    """Lock the key. Commands that use the key need the passphrase again."""
     found = session.context.keys()
     if not found.lock():
-        session.output.note("The key was not unlocked.")
+        session.output.note("The key was already locked.")
     wake_daemon(session.context)
     _say_state(session, found.status())
 

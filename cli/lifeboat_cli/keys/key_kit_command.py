@@ -21,7 +21,7 @@ from lifeboat_keys.recovery import recovery_kit
 
 @click.command(
     "export-kit",
-    short_help="Write the recovery kit: the words and the remotes on one page.",
+    short_help="Write a recovery kit: one page with the words and the remotes.",
     epilog=format_examples(
         "lifeboat keys export-kit -o kit.txt",
         "lifeboat keys export-kit -o kit.txt --with-access",
@@ -29,26 +29,31 @@ from lifeboat_keys.recovery import recovery_kit
         "lifeboat keys export-kit -o - | lp",
     ),
 )
-@click.option("-o", "--output", "target", type=OUT_FILE, required=True, help="File to write (- for standard output).")
+@click.option(
+    "-o", "--output", "target", type=OUT_FILE, required=True, help="Write the kit to this file (- for standard output)."
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
-@click.option("--with-access", is_flag=True, help="Add a restore-only join line for each remote that needs a token.")
-@click.option("--encrypt", is_flag=True, help="Encrypt the kit with a passphrase, in the age format.")
+@click.option(
+    "--with-access", is_flag=True, help="Add a join line with a restore-only token for each remote that needs a token."
+)
+@click.option("--encrypt", is_flag=True, help="Encrypt the kit with a passphrase (age format).")
 @click.option("--passphrase-stdin", is_flag=True, help="With --encrypt: read the passphrase from standard input.")
 @session_command
 def export_kit(
     session: CommandSession, target: Path, force: bool, with_access: bool, encrypt: bool, passphrase_stdin: bool
 ) -> int:
-    """Write one page with the 24 words, the key id, a QR code, and the remotes. Anyone who has the kit has your key.
+    """Write a recovery kit: one page with the 24 words, the key id, a QR code and the remotes.
 
-    `lifeboat setup --kit FILE` restores every agent from it on a new machine. With --with-access the kit holds a join
-    line for each remote. Its token can read and restore, but not push, purge or change anything, and the operator of
-    the remote can revoke it. Exit status 1: a remote gave no such token.
+    Anyone who has the kit has your key. On a new machine, `lifeboat setup --kit FILE` restores all agents. With
+    --with-access the kit contains a join line for each remote. The token in the line can read and restore, but
+    cannot push, purge or change data, and the operator of the remote can revoke it. Exit status 1 if a remote
+    issued no such token.
     """
     refuse_mixture(session, target)
     if passphrase_stdin and not encrypt:
         raise click.UsageError("--passphrase-stdin needs --encrypt")
     if encrypt and target == DASH:
-        raise click.UsageError("--encrypt needs a file: standard output may be a terminal")
+        raise click.UsageError("--encrypt needs a file for the kit, because standard output may be a terminal")
     key = passphrase_input.with_unlocked_key(session).keys().user_key()
     passphrase = kit_files.new_kit_passphrase(session, passphrase_stdin=passphrase_stdin) if encrypt else None
     made_at, accesses = session.context.now(), list[KitAccess]()
@@ -81,7 +86,7 @@ def export_kit(
     }
     session.output.document(document, lambda: _say_kit(session, target, accesses, encrypt=encrypt))
     for name, problem in problems.items():
-        session.output.warn(f"the kit holds no access to {name}: {problem.message}")
+        session.output.warn(f"the kit contains no access token for {name}: {problem.message}")
     return 1 if problems else 0
 
 
@@ -106,7 +111,7 @@ def _revoke_all(session: CommandSession, accesses: list[KitAccess]) -> None:
             kit_remotes.revoke_kit_access(session.context, one)
         except LifeboatError as error:
             session.output.warn(
-                f"the restore-only token {one.token_id} at {one.remote.name} was not revoked: {error.message}"
+                f"the restore-only token {one.token_id} on {one.remote.name} could not be revoked: {error.message}"
             )
 
 
@@ -115,17 +120,21 @@ def _say_kit(session: CommandSession, target: Path, accesses: list[KitAccess], *
     if target == DASH:
         say("Anyone who has this page has your key.")
     elif encrypt:
-        session.output.line(f"{target} is written. Only its passphrase opens it; keep the two apart.", style="bold")
+        session.output.line(
+            f"The encrypted kit was written to {target}. Only its passphrase can decrypt it, so "
+            "store the passphrase in another place.",
+            style="bold",
+        )
     else:
-        session.output.line(f"{target} contains your key. Print it, then delete the file.", style="bold")
+        session.output.line(f"The kit {target} contains your key. Print the kit, then delete the file.", style="bold")
     for one in accesses:
         if one.token_id:
             say(
-                f"{one.remote.name}: restore-only access; to revoke it, on its server: "
+                f"The kit contains a restore-only token for {one.remote.name}. To revoke it, run on the server: "
                 f"lifeboat endpoint token revoke {one.token_id} --data DIR"
             )
     if target != DASH:
-        session.output.line("On a new machine:")
+        session.output.line("To restore your agents on a new machine:")
         session.output.verbatim(f"  lifeboat setup --kit {quote_argument(str(target))}")
-        session.output.line("Check the kit:")
+        session.output.line("To check the kit:")
         session.output.verbatim(f"  lifeboat keys prove --words-from {quote_argument(str(target))}")

@@ -26,8 +26,12 @@ from lifeboat_keys.home import device_registry
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import recovery_kit
 
-_SAFE = "The old words will open nothing that is sealed later. The new words open everything."
-_STOLEN = "Everything sealed so far is sealed again, but anyone with the old key can still open old copies."
+_SAFE = (
+    "The old recovery words cannot decrypt data that is encrypted from now on. The new words decrypt old and new data."
+)
+_STOLEN = (
+    "All credentials are encrypted again for the new key, but anyone who has the old key can still decrypt old copies."
+)
 
 
 @click.command(
@@ -43,18 +47,22 @@ _STOLEN = "Everything sealed so far is sealed again, but anyone with the old key
 @click.option(
     "--compromised",
     is_flag=True,
-    help="Other people may have the old key: seal all credentials for the new key and refuse what the old key signs.",
+    help="Other people may have the old key: encrypt all credentials again for the new key, and refuse data that "
+    "the old key signs.",
 )
 @click.option(
-    "--lost", metavar="MACHINE", help="This machine was lost with the key: as --compromised, and refuse what it signs."
+    "--lost",
+    metavar="MACHINE",
+    help="This machine was lost together with the key: do the same as --compromised, "
+    "and refuse data that the machine signs.",
 )
-@click.option("--words-to", type=OUT_FILE, help="Write the new words to this new file.")
+@click.option("--words-to", type=OUT_FILE, help="Write the new recovery words to this new file.")
 @click.option(
     "--words-from",
     type=IN_FILE,
-    help="Use the key of the 24 recovery words in this file. Another of your machines already uses it.",
+    help="Change to the key of the 24 recovery words in this file, which another of your machines already uses.",
 )
-@click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
+@click.option("--no-prove", is_flag=True, help="Do not ask for three of the recovery words.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @passphrase_input.STDIN
 @session_command
@@ -68,11 +76,12 @@ def rotate(
     yes: bool,
     passphrase_stdin: bool,
 ) -> int:
-    """Replace your key with a new one, show its 24 words, and ask for three of them.
+    """Replace your key with a new key, show its 24 recovery words, and ask for three of them.
 
-    No history is rewritten, and the new words open everything that the old key opened. The new key takes effect once
-    its words are proven or written to a file. On your other machines, use --words-from with the new words. With
-    --passphrase-stdin, the words follow the first line of standard input.
+    The history is not rewritten, and the new words decrypt everything that the old key decrypted. The new key is
+    used after you proved that you have its words, or after the words were written to a file. On your other
+    machines, run this command with --words-from and the new words. With --passphrase-stdin, the words follow the
+    first line of standard input.
     """
     _check_usage(words_to, words_from)
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
@@ -95,7 +104,9 @@ def rotate(
     if proven:
         keys.note_proven(session.context.now())
     if keys.lock():
-        session.output.note("The old key was unlocked; the new one is not: lifeboat keys unlock")
+        session.output.note(
+            "The new key is locked, although the old key was unlocked. To unlock it: lifeboat keys unlock"
+        )
     document = {**report.to_json(), "words_to": None if words_to is None else str(words_to)}
     session.output.document(document, lambda: _say(session, report))
     return 1 if report.settled.unfinished else 0
@@ -105,7 +116,9 @@ def _check_usage(words_to: Path | None, words_from: Path | None) -> None:
     if words_to is not None and words_from is not None:
         raise click.UsageError("Give --words-to or --words-from, not both.")
     if words_to == DASH:
-        raise click.UsageError("The new words need a file: standard output could be lost before they are saved.")
+        raise click.UsageError(
+            "Give a file for the new words: on standard output they could be lost before you save them."
+        )
 
 
 def _check_arrival(session: CommandSession, words_to: Path | None, words_from: Path | None) -> None:
@@ -114,7 +127,8 @@ def _check_arrival(session: CommandSession, words_to: Path | None, words_from: P
         refuse_existing(words_to)
     elif words_from is None and not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "the new words cannot be shown here; name a file for them", fix="add --words-to FILE"
+            "the new recovery words cannot be shown here, because there is no terminal; give a file for the words",
+            fix="add --words-to FILE",
         )
 
 
@@ -161,40 +175,48 @@ def _what_the_words_are(session: CommandSession, new: UserKey) -> str:
     try:
         is_in_force = session.context.keys().public == new.public
     except KeysError:  # The keys are written as far as the disk allowed.
-        return f"keep the words of both keys: lifeboat keys status shows whether {new.key_id} is your key"
+        return (
+            f"keep the recovery words of both keys. To see whether {new.key_id} is your key now: lifeboat keys status"
+        )
     if is_in_force:
-        return f"your key was replaced; your words are those of the key {new.key_id} now"
-    return f"your key was not replaced; the words of the key {new.key_id} open nothing"
+        return f"your key was replaced, so use the recovery words of key {new.key_id} from now on"
+    return f"your key was not replaced, so the recovery words of key {new.key_id} are useless"
 
 
 def _say(session: CommandSession, report: RotationReport) -> None:
     output = session.output
-    output.line(f"Your key is {report.key_id} now; it replaced {report.former}.", style="bold")
-    output.line("New archives contain the former key, sealed for the new words.")
+    output.line(f"Your key is now {report.key_id}. It replaced {report.former}.", style="bold")
+    output.line("New archives contain the old key, encrypted for the new key.")
     if report.compromised:
         signed = sum(one["countersigned"] for one in report.settled.vaults)
         if signed:
-            output.line(f"{count_text(signed, 'state')} of the history signed again.")
-        output.line("Everything else that the old key or an earlier one signs is refused.")
+            output.line(f"{count_text(signed, 'sequence')} of the history signed again with the new key.")
+        output.line("Other data with a signature of the old key, or of an earlier one, is refused from now on.")
     if report.revoked is not None:
-        output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
+        output.line(f"Data from the machine {report.revoked.name} ({report.revoked.id}) is refused from now on.")
         for remote in report.remotes:
-            output.line(f"The token of {report.revoked.name} for {remote['name']} was revoked.")
+            output.line(f"The token of the machine {report.revoked.name} for the remote {remote['name']} was revoked.")
         if not report.remotes:
             output.line("No remote is configured, so there is no token to revoke.")
     if report.reissue:
-        output.line("Anyone with the old key can open old copies of these. Have them issued again:")
+        output.line(
+            "Anyone who has the old key can decrypt these credentials in old copies. Ask the services to "
+            "issue new credentials:"
+        )
         columns = ("agent", "service", "type", "credential")
         fields = ("agent", "service", "credential_type", "label")
         output.table(columns, [[one[name] or "" for name in fields] for one in report.reissue])
     for one in report.settled.refused:
-        output.warn(f"{one['agent']}, sequence {one['sequence']}: its signature is invalid and was not renewed")
+        output.warn(
+            f"{one['agent']}, sequence {one['sequence']}: the signature is not valid, so the sequence was "
+            "not signed again"
+        )
     for text in report.settled.warnings:
         output.warn(text)
     for text in report.settled.unfinished:
-        output.warn(f"not finished; the next command continues: {text}")
-    output.line("The words and kits of the old key only open copies that were made before.")
-    output.verbatim("Write a new recovery kit: lifeboat keys export-kit -o FILE")
+        output.warn(f"not finished yet, the next command continues: {text}")
+    output.line("The recovery words and kits of the old key can only restore copies that were made before this change.")
+    output.verbatim("To write a new recovery kit: lifeboat keys export-kit -o FILE")
 
 
 @click.command(
@@ -206,9 +228,9 @@ def _say(session: CommandSession, report: RotationReport) -> None:
 @click.argument("name")
 @session_command
 def rename_machine(session: CommandSession, machine: str, name: str) -> None:
-    """Rename a machine. `lifeboat keys status` lists them."""
+    """Rename a machine. To list the machines: `lifeboat keys status`."""
     machines = session.context.keys().machines
     found = device_registry.find_machine(machines.all(), machine)
     machines.rename(found, name)
-    said = f"The machine {found.id} is called {quote_argument(name)} now."
+    said = f"The machine {found.id} now has the name {quote_argument(name)}."
     session.output.document({"id": found.id, "name": name}, lambda: session.output.line(said))

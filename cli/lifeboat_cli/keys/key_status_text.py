@@ -13,32 +13,40 @@ from lifeboat_keys.stores.store_kinds import StoreKind
 PLACES = {
     StoreKind.KEYRING: "the keyring of this desktop",
     StoreKind.PASSPHRASE: "a file encrypted with a passphrase",
-    StoreKind.COMMAND: "the program in the setting key_command",
+    StoreKind.COMMAND: "the program that the setting key_command names",
     StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
-    StoreKind.FILE: "a file that only its file mode protects",
+    StoreKind.FILE: "an unencrypted file that only its file mode protects",
 }
 STORE = click.option(
     "--store",
     type=click.Choice([str(kind) for kind in StoreKind]),
-    help="Store for the key (default: the best one available).",
+    help="Where to store the key (default: the safest store that is available).",
 )
-NEVER_PROVEN = "The 24 words of your key are not proven: lifeboat keys init"
+NEVER_PROVEN = "You have not proved yet that you have the 24 recovery words of your key. To do so: lifeboat keys init"
 
 
 def print_status(output: CommandOutput, document: JsonObject) -> None:
     """Print the document of `user_keys.describe`."""
     if document["key_id"] is None:
         is_broken = document["state"] == KeyState.ERROR
-        said = f"The key cannot be used: {document['note']}" if is_broken else "There is no key yet: lifeboat keys init"
+        said = (
+            f"The key cannot be used: {document['note']}"
+            if is_broken
+            else "This home has no key yet. To create one: lifeboat keys init"
+        )
         output.line(said)
         return
     if document["state"] == KeyState.OK:
         output.line(f"Key {document['key_id']}: ok, {document['description']}", style="bold")
     else:
         output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
-        output.line(f"It is stored in {PLACES[StoreKind(document['store'])]}: {document['note']}")
+        output.line(f"The key is stored in {PLACES[StoreKind(document['store'])]}: {document['note']}")
     proven_at = document["proven_at"]
-    output.line(f"The 24 words of this key were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
+    output.line(
+        f"You last proved on {time_text(proven_at)} that you have the 24 recovery words of this key."
+        if proven_at
+        else NEVER_PROVEN
+    )
     _table(output, ("former key", "replaced", "others may have it"), [_former(one) for one in document["former"]])
     _table(output, ("machine", "id", "first seen", "last seen", "state"), [_machine(m) for m in document["machines"]])
     for problem in document["problems"]:

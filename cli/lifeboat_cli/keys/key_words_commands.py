@@ -24,14 +24,24 @@ from lifeboat_keys.stores.store_kinds import StoreKind
 
 
 @click.command(
-    short_help="Check that you have the words.",
+    short_help="Check that you have the recovery words.",
     epilog=format_examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
 )
-@click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
-@click.option("--answers-stdin", is_flag=True, help="Read three or more lines such as `7 abandon` from standard input.")
+@click.option(
+    "--words-from", type=IN_FILE, help="Compare the key with all 24 words in this file (- for standard input)."
+)
+@click.option(
+    "--answers-stdin",
+    is_flag=True,
+    help="Read three or more numbered words, one per line, such as `7 abandon`, from standard input.",
+)
 @session_command
 def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool) -> None:
-    """Ask for three of the words, or compare all of them. If the key is not available, all of them are needed."""
+    """Check that you have the recovery words of your key.
+
+    The command asks for three of the words, or compares all 24 words. If the key is not available on this machine,
+    all 24 words are needed.
+    """
     if words_from is not None and answers_stdin:
         raise click.UsageError("Give --words-from or --answers-stdin, not both.")
     key_id = session.context.keys().public.key_id
@@ -42,24 +52,25 @@ def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool)
     else:
         _prove_on_terminal(session)
     proven_at = session.context.keys().status().proven_at
-    said = f"These are the words of your key {key_id}."
+    said = f"The words are correct: they belong to your key {key_id}."
     session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
 
 
 def _prove_on_terminal(session: CommandSession) -> None:
     if not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "there is no terminal to type the words on", fix="lifeboat keys prove --words-from FILE"
+            "the recovery words cannot be typed here, because there is no terminal",
+            fix="lifeboat keys prove --words-from FILE",
         )
     key = home_key.find_user_key(passphrase_input.with_unlocked_key(session))
     if key is None:
-        session.output.note("The key is not available, so type all 24 words.")
+        session.output.note("The key is not available on this machine, so type all 24 words.")
         home_key.prove_words(session.context, word_screen.type_words(session.output))
     elif word_screen.ask_three_words(session.output, key.words()):
         home_key.prove_words(session.context, key)
     else:
         raise WordsError.WORDS_NOT_PROVEN(
-            "three answers for the same word were wrong", fix=_after_failed_proof(session)
+            "the answer for one of the words was wrong three times", fix=_after_failed_proof(session)
         )
 
 
@@ -68,12 +79,13 @@ def _prove_by_answers(session: CommandSession) -> None:
     given = [_answer(line) for line in read_private_text(DASH).splitlines() if line.strip()]
     if len({place for place, _ in given}) < word_challenge.ASKED:
         raise WordsError.WORDS_NOT_PROVEN(
-            f"give {word_challenge.ASKED} different words, one per line with its number, like: 7 abandon",
+            f"expected {word_challenge.ASKED} different words, one per line with the number of the word, for "
+            "example: 7 abandon",
             fix="lifeboat keys prove --help",
         )
     key = session.context.keys().user_key()
     if not all([word_challenge.is_right(key.words(), place, word) for place, word in given]):
-        raise WordsError.WORDS_NOT_PROVEN("at least one word is wrong", fix=_after_failed_proof(session))
+        raise WordsError.WORDS_NOT_PROVEN("at least one of the words is wrong", fix=_after_failed_proof(session))
     home_key.prove_words(session.context, key)
 
 
@@ -85,7 +97,8 @@ def _answer(line: str) -> tuple[int, str]:
         place.isascii() and place.isdigit() and len(place) < 3 and 1 <= int(place) <= bip39_words.WORDS and word.strip()
     ):
         raise WordsError.WORDS_NOT_PROVEN(
-            f"each line must be a number from 1 to {bip39_words.WORDS} and its word, like: 7 abandon",
+            f"each line must contain a number from 1 to {bip39_words.WORDS} and the word with this number, for "
+            "example: 7 abandon",
             fix="lifeboat keys prove --help",
         )
     return int(place), word
@@ -97,7 +110,7 @@ def _after_failed_proof(session: CommandSession) -> str:
 
 
 @click.command(
-    short_help="Recover the key from its words.",
+    short_help="Recover your key from its recovery words.",
     epilog=format_examples(
         "lifeboat keys recover", "lifeboat keys recover --kit kit.txt", "lifeboat keys recover --words-from words.txt"
     ),
@@ -110,9 +123,10 @@ def _after_failed_proof(session: CommandSession) -> str:
 def recover(
     session: CommandSession, words_from: Path | None, page: Path | None, store: str | None, passphrase_stdin: bool
 ) -> None:
-    """Recover the key from its 24 words, on a new machine or after its secret was lost.
+    """Recover your key from its 24 recovery words, on a new machine or after the stored key was lost.
 
-    A home with another key is not changed. With --passphrase-stdin, the words follow the first line of standard input.
+    If the home already has a different key, nothing is changed. With --passphrase-stdin, the words follow the first
+    line of standard input.
     """
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
     if words_from is not None and page is not None:
@@ -129,13 +143,13 @@ def recover(
         session.output.line(
             f"Your key {key.key_id} {'was on this machine already' if was_here else 'is recovered'}.", style="bold"
         )
-        session.output.line(f"It is stored in {key_status_text.PLACES[status.store]}.")
+        session.output.line(f"The key is stored in {key_status_text.PLACES[status.store]}.")
         session.output.line("To restore your agents from a remote:")
         session.output.verbatim("  lifeboat setup")
-        session.output.line("From an archive:")
+        session.output.line("To restore an agent from an archive:")
         session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --with-credentials")
         if list_agents(session.context):
-            session.output.line("From the vault of this machine:")
+            session.output.line("To restore an agent from the history on this machine:")
             session.output.verbatim("  lifeboat restore AGENT --with-credentials")
 
     session.output.document(document, text)
@@ -154,6 +168,7 @@ def _given_key(session: CommandSession, words_from: Path | None, page: Path | No
         return recovery_kit.read_kit(kit_files.read_kit_file(session, page))
     if not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "there is no terminal to type the words on; name a file", fix="lifeboat keys recover --words-from FILE"
+            "the recovery words cannot be typed here, because there is no terminal; give a file that contains them",
+            fix="lifeboat keys recover --words-from FILE",
         )
     return word_screen.type_words(session.output)

@@ -41,8 +41,8 @@ def read_kit_file(session: CommandSession, file: Path, *, passphrase_stdin: bool
     if not age_encryption.is_age(sealed):
         if readable_by_others:
             session.output.warn(
-                f"other users can read {file}, and anyone who has the kit has your key: "
-                f"chmod 600 {quote_argument(str(file))}"
+                f"other users can read the recovery kit {file}, and anyone who has the kit has your key; to protect "
+                f"it: chmod 600 {quote_argument(str(file))}"
             )
         return data.decode("utf-8-sig", errors="replace")
     if passphrase is None:
@@ -55,7 +55,8 @@ def read_kit_file(session: CommandSession, file: Path, *, passphrase_stdin: bool
 def _ask_kit_passphrase(session: CommandSession) -> str:
     if not has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "the kit is encrypted, and no user can be asked for its passphrase", fix="add --passphrase-stdin"
+            "the kit is encrypted, but the passphrase cannot be asked for, because there is no terminal",
+            fix="add --passphrase-stdin",
         )
     return str(click.prompt("Passphrase of the kit", hide_input=True, err=True))
 
@@ -66,11 +67,11 @@ def new_kit_passphrase(session: CommandSession, *, passphrase_stdin: bool) -> st
     if passphrase_stdin:
         passphrase = read_first_line()
     elif has_terminal(session.output):
-        question = f"Passphrase for the kit, {age_encryption.PASSPHRASE_LENGTH} characters or more"
+        question = f"Passphrase for the kit (at least {age_encryption.PASSPHRASE_LENGTH} characters)"
         passphrase = str(click.prompt(question, hide_input=True, confirmation_prompt=True, err=True))
     else:
         raise WordsError.NOBODY_TO_ASK(
-            "no user can be asked for the passphrase of the kit", fix="add --passphrase-stdin"
+            "the passphrase for the kit cannot be asked for, because there is no terminal", fix="add --passphrase-stdin"
         )
     age_encryption.check_recipients([], passphrase)
     return refuse_in_field("the passphrase", passphrase)

@@ -33,7 +33,8 @@ def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSessi
     passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else read_first_line()
     if not passphrase:
         raise KeysError.NO_PASSPHRASE(
-            "the first line of standard input is empty", fix="put the passphrase on its first line"
+            "the first line of standard input is empty, but must contain the passphrase",
+            fix="put the passphrase on the first line of standard input",
         )
     return replace(session, context=_with(session.context, passphrase))
 
@@ -69,14 +70,15 @@ def ask_passphrase(session: CommandSession, store: StoreKind) -> str | None:
         return None
     if not has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "there is no terminal to type the passphrase on", fix="set LIFEBOAT_PASSPHRASE_FILE"
+            "the passphrase cannot be typed here, because there is no terminal",
+            fix="set LIFEBOAT_PASSPHRASE_FILE to a file that contains the passphrase",
         )
     return _typed()
 
 
 def _new() -> str:
     """Ask for a new passphrase, twice and long enough."""
-    question = f"New passphrase, {PASSPHRASE_LENGTH} characters or more"
+    question = f"New passphrase (at least {PASSPHRASE_LENGTH} characters)"
     return str(click.prompt(question, hide_input=True, confirmation_prompt=True, value_proc=_long_enough, err=True))
 
 
@@ -84,7 +86,7 @@ def _long_enough(passphrase: str) -> str:
     if len(passphrase) < PASSPHRASE_LENGTH:
         raise click.UsageError("the passphrase is too short")  # click asks again after this error.
     if holds_recovery_words(passphrase):
-        raise click.UsageError("these are recovery words; choose another passphrase")
+        raise click.UsageError("the passphrase consists of recovery words; choose a different passphrase")
     return passphrase
 
 

@@ -24,14 +24,14 @@ _SHIPPED = "shipped"
 
 @click.group(cls=DefaultCommandGroup, default="list")
 def profiles() -> None:
-    """Folder profiles: files that describe a runtime without a program."""
+    """Manage folder profiles: files that describe a runtime that Lifeboat does not know."""
 
 
 @profiles.command("list", epilog=format_examples("lifeboat profiles list"))
 @pager_option
 @session_command
 def list_profiles(session: CommandSession) -> None:
-    """List the profiles that come with Lifeboat, and your own."""
+    """List the profiles that are part of Lifeboat, and your own profiles."""
     folder = session.context.home.profiles_folder
     found = ListedProfiles(tuple(_list_profiles(folder)))
 
@@ -42,7 +42,10 @@ def list_profiles(session: CommandSession) -> None:
         for one in found.profiles:
             if one.problem is not None:
                 session.output.warn(one.problem)
-        session.output.note(f"Your own profiles: {folder}/NAME.toml. Start from one: lifeboat profiles show markdown")
+        session.output.note(
+            f"Your own profiles have the path {folder}/NAME.toml. To start from an existing one: "
+            "lifeboat profiles show markdown"
+        )
 
     session.output.document(found, text)
 
@@ -54,7 +57,7 @@ def _list_profiles(folder: Path) -> Iterator[ListedProfile]:
             yield ListedProfile(name, profile.title, _SHIPPED)
     for name, path in own.items():
         if adapter_registry.has_adapter(name):
-            yield ListedProfile(name, "", str(path), f"Lifeboat has an adapter for {name}")
+            yield ListedProfile(name, "", str(path), f"Lifeboat supports {name} without a profile")
             continue
         try:
             yield ListedProfile(name, shipped_profiles.read_user_profile(name, path)[0].title, str(path))
@@ -66,7 +69,7 @@ def _list_profiles(folder: Path) -> Iterator[ListedProfile]:
 @click.argument("name")
 @session_command
 def show_profile(session: CommandSession, name: str) -> None:
-    """Print a profile, as a start for your own."""
+    """Print a profile, for example as a template for your own."""
     own = shipped_profiles.list_user_profiles(session.context.home.profiles_folder).get(name)
     if own is not None:
         text = own.read_text("utf-8")
@@ -74,7 +77,7 @@ def show_profile(session: CommandSession, name: str) -> None:
         file = resources.files(shipped_profiles.__package__).joinpath("profiles", f"{name}.toml")
         text = file.read_text("utf-8")
     else:
-        raise UnknownRuntime(f"there is no profile {name!r}", fix="lifeboat profiles list")
+        raise UnknownRuntime(f"no profile has the name {name!r}", fix="lifeboat profiles list")
     document = {"name": name, "source": str(own or _SHIPPED), "text": text}
     session.output.document(document, lambda: session.output.block(text.rstrip("\n")))
 
@@ -87,17 +90,20 @@ def show_profile(session: CommandSession, name: str) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @session_command
 def check_profile(session: CommandSession, file: Path, folder: Path) -> int:
-    """Try the profile in FILE on FOLDER. Nothing is written.
+    """Test the profile in FILE on FOLDER, and write nothing.
 
-    Shows what would be captured: files, memories and the labels of credentials, and what would be left out. Exit 1 when
-    something does not work.
+    The command shows which files, memories and credentials a capture would contain, and which files it would leave
+    out. Credentials are shown by name only. Exit 1 if the profile does not work.
     """
     adapter = FolderAdapter(*shipped_profiles.read_profile(file))
     trial = profile_trial.try_profile(adapter, folder.absolute(), session.context.user_home)
     files = tuple(TestedFile(each.path, each.memories, each.credentials) for each in trial.files)
     problems = trial.problems
     if adapter_registry.has_adapter(trial.name):
-        problems = (f"Lifeboat has an adapter for {trial.name}: give the profile another name", *problems)
+        problems = (
+            f"Lifeboat already supports a runtime with the name {trial.name}: give the profile another name",
+            *problems,
+        )
     document = TestedProfile(
         trial.name, str(folder.absolute()), trial.recognised, files, dict(trial.left_out), problems
     )
@@ -110,15 +116,15 @@ def _print_trial(session: CommandSession, tried: TestedProfile) -> None:
     rows = [(each.path, str(each.memories or ""), join_names(each.credentials)) for each in tried.files]
     output.table(("file", "memories", "credentials"), rows)
     for path, reason in tried.left_out.items():
-        output.line(f"left out: {path}: {reason}")
+        output.line(f"left out of captures: {path}: {reason}")
     memories = sum(each.memories for each in tried.files)
     credentials = sum(len(each.credentials) for each in tried.files)
     output.line(
-        f"{count_text(len(tried.files), 'file')}, {count_text(memories, 'memory')}, "
-        f"{count_text(credentials, 'credential')}"
+        f"A capture would contain {count_text(len(tried.files), 'file')}, {count_text(memories, 'memory')} and "
+        f"{count_text(credentials, 'credential')}."
     )
     for problem in tried.problems:
         output.warn(problem)
     if not tried.problems:
         folder = session.context.home.profiles_folder
-        output.line(f"The profile works here. To use it, copy it to {folder}/{tried.name}.toml")
+        output.line(f"The profile works for this folder. To use the profile, copy it to {folder}/{tried.name}.toml")

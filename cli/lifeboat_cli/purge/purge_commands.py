@@ -47,46 +47,75 @@ _LARGEST = 1 << 20
     "records",
     metavar="ID",
     multiple=True,
-    help="A memory, by the id of any of its versions (may be repeated).",
-)
-@click.option("--text-stdin", is_flag=True, help="Everything that contains this text, read from standard input.")
-@click.option("--text", metavar="T", help="Like --text-stdin, but the text stays in your shell's history.")
-@click.option(
-    "--pattern-stdin", is_flag=True, help="Everything that matches a regular expression, read from standard input."
+    help="Purge this memory, given by the id of any of its versions (repeatable).",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="The whole agent: its history, its keys, its copies on all remotes."
+    "--text-stdin", is_flag=True, help="Purge the text that is read from standard input, in every memory and file."
 )
-@click.option("--passage", is_flag=True, help="Cut only the match and keep the text around it (default).")
-@click.option("--line", is_flag=True, help="Cut the whole line that contains the match.")
-@click.option("--memory", is_flag=True, help="Destroy every memory that contains the match, with all its versions.")
-@click.option("--only", is_flag=True, help="Only this version, not earlier or later ones.")
-@click.option("--derived", is_flag=True, help="Also memories derived only from the purged ones.")
+@click.option(
+    "--text",
+    metavar="T",
+    help="Purge this text, in every memory and file. The text stays in your shell's history, so prefer --text-stdin.",
+)
+@click.option(
+    "--pattern-stdin", is_flag=True, help="Purge all text that matches the regular expression read from standard input."
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Purge the whole agent: its history, its keys and its data on all remotes.",
+)
+@click.option("--passage", is_flag=True, help="Remove only the matching text, and keep the text around it (default).")
+@click.option("--line", is_flag=True, help="Remove each line that contains matching text.")
+@click.option(
+    "--memory", is_flag=True, help="Remove every memory that contains matching text, with all versions of the memory."
+)
+@click.option(
+    "--only", is_flag=True, help="With --record: purge only this version of the memory, not earlier or later ones."
+)
+@click.option("--derived", is_flag=True, help="Also purge memories that were derived only from purged memories.")
 @click.option(
     "--workspace",
     is_flag=True,
-    help="Also edit the live files. Otherwise the text stays there and is left out of captures.",
-)
-@click.option("--kept-out", is_flag=True, help="No new purge: cut earlier purged text from the live files.")
-@click.option(
-    "--keep-print", is_flag=True, help="Also recognise a text again that could be guessed from its fingerprint."
-)
-@click.option("--let-in", is_flag=True, help="No new purge: capture the files again that a purge left out.")
-@click.option(
-    "--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="Reason for the receipt."
+    help="Also remove the text from the current files of the workspace. Without this option the text stays there, "
+    "and captures leave it out.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would be destroyed and what cannot be reached; destroy nothing."
+    "--kept-out",
+    is_flag=True,
+    help="Only remove text of earlier purges from the current files of the workspace; purge nothing new.",
+)
+@click.option(
+    "--keep-print",
+    is_flag=True,
+    help="Store a fingerprint of the text even if the text could be guessed from it, "
+    "so that captures recognise the text again.",
+)
+@click.option(
+    "--let-in",
+    is_flag=True,
+    help="Only capture again the files that earlier purges excluded from captures; purge nothing new.",
+)
+@click.option(
+    "--reason",
+    type=click.Choice(REASONS),
+    default="user_request",
+    show_default=True,
+    help="Reason for the purge, for the receipt.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be destroyed and which copies cannot be reached; destroy nothing."
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def purge(session: CommandSession, /, agent: str, **flags: Any) -> int:
-    """Destroy a text or memory in all history on this machine, on remotes, in undo folders and caches. This cannot be
-    undone.
+    """Destroy a text or a memory in the whole history on this machine, on remotes, in undo folders and in caches. This
+    cannot be undone.
 
-    Without an option the command asks for a text, does not show it, and cuts only that passage. Numbers, digests and
-    signatures of all sequences stay the same, and all other memories and files still restore byte for byte. If a key or
-    password leaked, revoke it first where it was issued.
+    Without an option the command asks for a text, which is not shown while you type, and removes only that text.
+    The numbers, digests and signatures of all sequences stay valid, and all other content can still be restored
+    exactly. If a key or password leaked, first revoke it at the service that issued it.
     """
     _check(flags)
     found = agents.find_agent(session.context, agent)
@@ -110,16 +139,20 @@ def _check(flags: dict[str, Any]) -> None:
     if flags["everything"] and (wanted or narrowed):
         raise click.UsageError("--all can only be combined with --reason, --dry-run and --yes")
     if flags["kept_out"] and (wanted or narrowed or flags["everything"]):
-        raise click.UsageError("--kept-out purges nothing new and can only be combined with --dry-run and --yes")
+        raise click.UsageError("--kept-out purges nothing new, so use it only with --dry-run and --yes")
     if flags["let_in"] and (wanted or narrowed or flags["everything"] or flags["kept_out"]):
-        raise click.UsageError("--let-in purges nothing new and can only be combined with --dry-run")
+        raise click.UsageError("--let-in purges nothing new, so use it only with --dry-run")
     if len(widths) > 1:
         raise click.UsageError("use only one of --passage, --line and --memory")
     if widths and flags["records"]:
         raise click.UsageError(f"--{widths[0]} needs a text: --text-stdin, --text or --pattern-stdin")
     if flags["text"]:
         click.echo(
-            ("warning: the text is in your shell's history now; next time use --text-stdin, or no option"), err=True
+            (
+                "warning: the text is now in your shell's history; next time use --text-stdin, or run the command "
+                "without an option"
+            ),
+            err=True,
         )
 
 
@@ -135,7 +168,7 @@ def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
     elif text is None and not flags["records"]:
         text = _asked(session)
     if text is not None and not text.strip():
-        raise click.UsageError("the text is empty and would match everything")
+        raise click.UsageError("the text to purge is empty and would match everything")
     wanted = PurgeTerms()
     if text is not None:
         texts, patterns = ((), (compile_pattern(text),)) if flags["pattern_stdin"] else ((text,), ())
@@ -157,17 +190,17 @@ def _from_stdin() -> str:
     """Read standard input without the line break at its end. Raises UsageError."""
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise click.UsageError(f"the text is longer than {_LARGEST} bytes")
+        raise click.UsageError(f"the text to purge is longer than the limit of {_LARGEST} bytes")
     try:
         return data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise click.UsageError("standard input is not UTF-8 text") from None
+        raise click.UsageError("the text on standard input is not UTF-8") from None
 
 
 def _asked(session: CommandSession) -> str:
     if not can_ask(session):
-        raise click.UsageError("nothing to purge was given: --record ID, --text-stdin, --pattern-stdin or --all")
-    return str(click.prompt("Text to destroy (it is not shown)", hide_input=True, err=True))
+        raise click.UsageError("choose what to purge: --record ID, --text-stdin, --pattern-stdin or --all")
+    return str(click.prompt("Text to purge (input is hidden)", hide_input=True, err=True))
 
 
 # Records and texts --------------------------------------------------------------------------------------------------
@@ -203,7 +236,7 @@ def _purge(session: CommandSession, agent: Agent, request: PurgeRequest, flags: 
 def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
     """Ask for a word that is not typed by accident. Raises RestoreError.CONSENT_NEEDED if no user can be asked."""
     if not can_ask(session):
-        raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
+        raise RestoreError.CONSENT_NEEDED(otherwise, fix="run the same command with --yes")
     ask_typed_word(session.output, phrase)
 
 
@@ -219,7 +252,7 @@ def _said_when_cut_off(session: CommandSession) -> Iterator[None]:
         begun = any(purge_orders.list_pending_orders(session.context))
         if not begun and {each.id for each in receipt_signing.load_receipts(session.context)} == before:
             raise
-        session.output.warn("the purge was interrupted; the next command, or the daemon, finishes it")
+        session.output.warn("the purge was interrupted; the next command or the daemon completes it")
         session.output.note("To see the result: lifeboat receipts list")
         raise click.exceptions.Exit(INTERRUPTED) from None
 
@@ -263,7 +296,7 @@ def _cut_kept_out(session: CommandSession, agent: Agent, flags: dict[str, Any]) 
         if not session.output.as_json:
             purge_text.print_kept_out_files(session.output, agent, cuts)
         if not flags["yes"]:
-            _confirm(session, "cut", "lines of live files would be cut")
+            _confirm(session, "cut", "text would be removed from current files of the workspace")
         document["workspace"] = workspace_purge.purge_workspace(context, agent, vault, cuts)
     wake_daemon(context, agent)
     session.output.document(document, lambda: purge_text.print_cut_files(session.output, document))
@@ -300,7 +333,7 @@ def _erase(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:
     if not session.output.as_json:
         purge_text.print_whole_agent(session.output, agent, document)
     if not flags["yes"]:
-        _confirm(session, f"purge {agent.name}", f"all of {agent.name} would be destroyed")
+        _confirm(session, f"purge {agent.name}", f"all data of {agent.name} would be destroyed")
     owners = _owners(session, None, ask=not flags["yes"])
     with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}") as tell:
         done = purge_run.purge_agent(session.context, agent, flags["reason"], owners, tell)

@@ -82,9 +82,9 @@ def describe_vault_note(note: VaultPurgeNote) -> str:
     if note.state == DONE:
         return f"done, but {note.message}" if note.message else "done"
     if note.state == WAITING and note.applies_at is not None:
-        why = note.message or "its owner can refuse it until then"
-        return f"waits until {time_text(note.applies_at)}: {why}"
-    return f"pending since {time_text(note.since)}: {note.message or 'not reached yet'}"
+        why = note.message or "until then the owner of the remote can refuse the purge"
+        return f"will be applied at {time_text(note.applies_at)}: {why}"
+    return f"not applied yet, requested {time_text(note.since)}: {note.message or 'the remote was not reached'}"
 
 
 def _what(audit: Mapping[str, Any]) -> str:
@@ -142,13 +142,12 @@ def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
     if emptied or caches:
         yield f"On this machine: {join_names([*(f'{each} emptied' for each in emptied), *caches])}."
     if here.workspace is not None:
-        yield f"In the workspace, {count_text(here.workspace, 'file')} cut."
+        yield f"Removed from {count_text(here.workspace, 'file')} in the workspace."
     elif here.keep_out_until is not None:
-        yield "The workspace was not changed."
+        yield "The files in the workspace were not changed."
     if here.keep_out_until is not None:
         yield (
-            "Purged text that is still in the workspace is left out of captures until "
-            f"{when_text(here.keep_out_until)}."
+            f"Captures leave out purged text that is still in the workspace, until {when_text(here.keep_out_until)}."
         )
     looked = [
         count_text(count, *_LOOKED.get(what, (what.removesuffix("s"),)))
@@ -156,14 +155,17 @@ def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
         if count and what != "hits"
     ]
     if looked:
-        yield f"Searched again: {join_names(looked)}; {count_text(here.searched.get('hits', 0), 'match', 'matches')}."
+        yield (
+            f"A second search of {join_names(looked)} found "
+            f"{count_text(here.searched.get('hits', 0), 'match', 'matches')}."
+        )
 
 
 def _say_verdict(output: CommandOutput, found: Sequence[ReceiptFinding], *, said: Collection[str]) -> None:
     """Print the verdict without repeating the lines above (`said`)."""
     wrong = [each for each in found if each.level is ReceiptLevel.WRONG]
     left = wrong or [each for each in found if each.level is ReceiptLevel.OPEN]
-    verdict = "The receipt is not valid" if wrong else "The receipt is valid as far as it could be checked"
+    verdict = "The receipt is not valid" if wrong else "The receipt is valid, but some parts could not be checked"
     shown = [f"{each.subject}: {each.message}" for each in left if wrong or each.subject not in said]
     output.line(f"{(verdict if left else 'The receipt is valid')}{(':' if shown else '.')}", style="bold")
     for line in shown:
@@ -190,7 +192,7 @@ def _position(note: VaultPurgeNote) -> JsonObject:
 
 def print_audit(output: CommandOutput, receipt: PurgeReceipt, found: Sequence[ReceiptFinding]) -> None:
     view = make_audit_view(receipt)
-    output.line("Audit record (ALF 3.1.11):", style="bold")
+    output.line("Audit record (Agent Life Format, section 3.1.11):", style="bold")
     output.block(json_codec.encode_pretty(view["audit"]).decode())
     output.line("Redaction:", style="bold")
     output.verbatim(f"  digest {receipt.digest}")
@@ -202,9 +204,11 @@ def print_audit(output: CommandOutput, receipt: PurgeReceipt, found: Sequence[Re
 
 
 def _position_lines(position: JsonObject) -> Iterator[str]:
-    yield f"{position['objects']} destroyed, {position['remaining']} left, at {position['completed_at']}"
+    yield f"{position['objects']} destroyed, {position['remaining']} remaining, at {position['completed_at']}"
     if position["audit"]:
-        yield f"audit row {position['audit']['number']}  {position['audit']['hash']}"
+        yield f"row {position['audit']['number']} of the audit log, hash {position['audit']['hash']}"
     if position["head"]:
-        yield f"sequence {position['head']['number']}  {position['head']['digest']}"
-    yield f"signed by {position['signer']}; it has applied {count_text(position['applied'], 'purge')} of this agent"
+        yield f"newest sequence {position['head']['number']}, digest {position['head']['digest']}"
+    yield (
+        f"signed by {position['signer']}, which has applied {count_text(position['applied'], 'purge')} of this agent"
+    )

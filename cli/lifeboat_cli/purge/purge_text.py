@@ -19,14 +19,16 @@ _WIDEST = 300
 """Characters of one destroyed text."""
 _MOST = 20
 """Lines of one kind; `--json` has all."""
-_NEVER = "Not reached: files you exported, machines that were off, and backups made by the operators of remotes."
+_NEVER = (
+    "A purge does not reach files that you exported, machines that are off, and backups that operators of remotes made."
+)
 
 
 _GUESSABLE = (
-    "The text is easy to guess, so no fingerprint of it is kept: if it is written again, captures keep it. To keep a "
-    "fingerprint: --keep-print"
+    "The text could be guessed from a fingerprint, so no fingerprint is stored: if the text is written again, it is "
+    "captured again. To store a fingerprint anyway: --keep-print"
 )
-_GUESSABLE_LIVE = ". To cut the live files now: --workspace"
+_GUESSABLE_LIVE = ". To remove the text from the current files now: --workspace"
 
 
 def describe_extent(document: JsonObject) -> str:
@@ -50,9 +52,9 @@ def print_purge_plan(
     """Print what would be destroyed, and what stays. With `workspace`, the live files are cut too, so their differences
     are shown."""
     if not document["versions"]:
-        output.line(f"No copy of {agent.name} contains it.")
+        output.line(f"No copy of {agent.name} contains the text.")
     else:
-        output.line(f"{agent.name}: {describe_extent(document)} would be destroyed.", style="bold")
+        output.line(f"{describe_extent(document)} of {agent.name} would be destroyed.", style="bold")
     _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
     _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
     _say_also(output, found)
@@ -67,9 +69,12 @@ def print_purge_plan(
             output.line(f"  {_planned_at(remote)}")
     _say_opaque(output, found)
     if document["sealed"]:
-        output.warn("This secret is cut out and sealed: only your key opens it, and it stays sealed")
+        output.warn(
+            "This text is a credential, which Lifeboat stores only encrypted for your key. The encrypted "
+            "credential is not purged"
+        )
     if document["hits"] or document["beside"]:
-        output.note("If a key or password leaked, revoke it first where it was issued.")
+        output.note("If a key or password leaked, first revoke it at the service that issued it.")
         output.note(_NEVER)
 
 
@@ -78,8 +83,8 @@ def _say_opaque(output: CommandOutput, found: PurgeMatches) -> None:
     if found.opaque:
         names = [f"{name} ({form})" for name, form in sorted(found.opaque.items())]
         more = [f"{len(names) - _MOST} more"] if names[_MOST:] else []
-        output.warn(f"not searched: {join_names([*names[:_MOST], *more])}")
-    output.note(f"Never searched: {NOT_READ}.")
+        output.warn(f"could not be searched: {join_names([*names[:_MOST], *more])}")
+    output.note(f"A purge never searches {NOT_READ}.")
 
 
 def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
@@ -87,7 +92,9 @@ def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
     if not found.also:
         return
     count, places = sum(map(len, found.also.values())), len(found.also)
-    output.warn(f"text around it is destroyed too: {count_text(count, 'text')} in {count_text(places, 'place')}")
+    output.warn(
+        f"the text around the matches is destroyed too: {count_text(count, 'text')} in {count_text(places, 'place')}"
+    )
     if not output.is_terminal:
         return
     for where, texts in list(found.also.items())[:_MOST]:
@@ -108,11 +115,15 @@ def _say_live(output: CommandOutput, found: PurgeMatches, *, workspace: bool) ->
     if files and not workspace:
         count = count_text(len(files), "file")
         output.note(
-            f"The workspace contains it in {count}: --workspace cuts it there; otherwise captures leave it out."
+            f"The text is in {count} of the workspace. To remove it there: --workspace. Without that option captures "
+            "leave it out."
         )
     binary = [path_text(cut.path) for cut in files if not cut.diff]
     if binary and not workspace:
-        output.warn(f"captures may leave these files out after a change, unless they are cut: {join_names(binary)}")
+        output.warn(
+            "these files may be left out of captures after a change, unless the text is removed from them: "
+            f"{join_names(binary)}"
+        )
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
@@ -120,13 +131,14 @@ def _say_cuts(output: CommandOutput, cuts: list[WorkspaceRemoval]) -> None:
     for cut in cuts:
         if cut.command is not None:
             output.warn(
-                f"{path_text(cut.path)} contains it and is not cut by this command; to remove it: {cut.command}"
+                f"{path_text(cut.path)} contains the text, but this command cannot remove it there; to remove it: "
+                f"{cut.command}"
             )
         elif cut.diff and output.is_terminal:
-            output.line(f"In the workspace, {path_text(cut.path)}:")
+            output.line(f"Changes in the workspace file {path_text(cut.path)}:")
             output.block(cut.diff)
         else:
-            output.line(f"In the workspace, {path_text(cut.path)}: {count_text(cut.spans, 'place')}")
+            output.line(f"Matches in the workspace file {path_text(cut.path)}: {count_text(cut.spans, 'place')}")
 
 
 def _hit(hit: JsonObject) -> str:
@@ -142,23 +154,33 @@ def _beside(sight: JsonObject) -> str:
 
 def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
     for path in document["names"][:_MOST]:
-        yield f"{path_text(path)}: the file name contains the text; names stay in history, so rename the file"
+        yield (
+            f"{path_text(path)}: the name of the file contains the text, and names stay in the history; rename the file"
+        )
     for path in document["dropped"][:_MOST]:
-        yield f"{path_text(path)}: it could not be rewritten without the text, so its whole content is destroyed"
+        yield f"{path_text(path)}: the file cannot be rewritten without the text, so its whole content is destroyed"
     if document["spared"]:
         count = count_text(len(document["spared"]), "memory")
-        yield f"{count} derived from it and also from other memories are kept: {join_names(document['spared'][:3])}"
+        yield (
+            f"{count} derived from the purged memory, but also from other memories, are kept: "
+            f"{join_names(document['spared'][:3])}"
+        )
     for name, count in document["elsewhere"].items():
-        yield f"{name} contains it too, in {count_text(count, 'place')}: lifeboat purge {quote_argument(name)}"
+        yield (
+            f"the agent {name} also contains the text, in {count_text(count, 'place')}; to purge it there: "
+            f"lifeboat purge {quote_argument(name)}"
+        )
     for each in document["unreachable"]:
-        yield f"not reached: {each['name']}: {each['why']} ({each['what']})"
+        yield f"not reached: {each['name']} ({each['what']}): {each['why']}"
 
 
 def _planned_at(remote: JsonObject) -> str:
     if remote["state"] is not None:
-        return f"{remote['name']}: not reachable now; it gets the purge at the next contact"
+        return f"{remote['name']}: not reachable now; the purge is sent at the next contact"
     more = (
-        f", with {count_text(len(remote['only_there']), 'state')} that exist only there" if remote["only_there"] else ""
+        f", including {count_text(len(remote['only_there']), 'state')} that exist only there"
+        if remote["only_there"]
+        else ""
     )
     when = "after 24 hours, or immediately with its second token" if remote["waits"] else "immediately"
     stays = "; its bucket keeps the deleted objects as older versions" if remote["keeps_versions"] else ""
@@ -175,13 +197,16 @@ def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[Workspa
 def print_cut_files(output: CommandOutput, document: JsonObject) -> None:
     """Print which live files were cut."""
     if document["workspace"]:
-        output.line(f"Cut in the workspace: {join_names([path_text(path) for path in document['workspace']])}.")
+        output.line(
+            "Removed purged text from these workspace files: "
+            f"{join_names([path_text(path) for path in document['workspace']])}."
+        )
 
 
 def print_readmitted_files(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
     """Print which files captures take again."""
     if not document["let_in"]:
-        output.line(f"A purge keeps no file of {agent.name} out of captures.")
+        output.line(f"No file of {agent.name} is left out of captures because of a purge.")
         return
     named = join_names([path_text(path) for path in document["let_in"]])
     output.line(
@@ -192,10 +217,10 @@ def print_readmitted_files(output: CommandOutput, agent: Agent, document: JsonOb
 def print_whole_agent(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
     """Print an entire agent that would be destroyed."""
     states = count_text(document["sequences_rewritten"], "state")
-    output.line(f"All of {agent.name} would be destroyed: {states}, its keys, every undo folder.", style="bold")
-    output.line(f"The workspace is not changed: {agent.workspace}")
+    output.line(f"All data of {agent.name} would be destroyed: {states}, its keys and all undo folders.", style="bold")
+    output.line(f"The files in the workspace {agent.workspace} are not changed.")
     for name in document["histories"][1:]:
-        output.line(f"  also the history {name}")
+        output.line(f"  also the replaced history {name}")
     for remote in document["remotes"]:
         output.line(f"  {_planned_at({**remote, 'only_there': []})}")
     output.note(_NEVER)
@@ -205,21 +230,22 @@ def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject
     """Print what was destroyed, where it is not finished, and where the proof is. What could not be searched was in the
     plan."""
     if document["scope"] == "full_agent":
-        output.line(f"{agent.name} was destroyed on this machine.", style="bold")
+        output.line(f"All data of {agent.name} on this machine was destroyed.", style="bold")
     else:
         output.line(f"Destroyed: {describe_extent(document)}.", style="bold")
     print_cut_files(output, document)
     if document["undo_folders"]:
         folders = count_text(document["undo_folders"], "undo folder")
-        output.line(f"Emptied: {folders}; `lifeboat undo` can no longer take back a restore.")
+        output.line(f"Emptied {folders}, so `lifeboat undo` can no longer undo earlier restores.")
     if document["remains"]:
         output.warn(
-            "other processes still read the vault's files, which contain remains of it: Lifeboat tries again later"
+            "other processes still have files of the vault open, and these files may contain purged data; Lifeboat "
+            "removes it later"
         )
     _say_search(output, document)
     for remote in document["remotes"]:
         _say_remote(output, remote, document["receipt"])
-    output.line("The signed receipt:")
+    output.line("To show the signed receipt:")
     output.verbatim(f"  lifeboat receipts show {document['receipt']}")
 
 
@@ -228,12 +254,14 @@ def _say_search(output: CommandOutput, document: JsonObject) -> None:
     if not searched:
         return
     if searched["hits"]:
-        output.warn(f"searched again: {count_text(searched['hits'], 'place')} still contain it; purge again")
+        output.warn(
+            f"{count_text(searched['hits'], 'place')} still contain the text after the purge; run the purge again"
+        )
     else:
-        output.line(f"Searched again in {count_text(searched['bodies'], 'version')}: no match.")
+        output.line(f"A second search of {count_text(searched['bodies'], 'version')} found no match.")
     if searched.get("live"):
         live = count_text(searched["live"], "place")
-        output.note(f"The workspace still contains it in {live}; captures leave it out.")
+        output.note(f"The workspace still contains the text in {live}; captures leave it out.")
 
 
 def _say_remote(output: CommandOutput, remote: JsonObject, receipt: str) -> None:
@@ -243,15 +271,16 @@ def _say_remote(output: CommandOutput, remote: JsonObject, receipt: str) -> None
         if remote["message"]:
             output.warn(f"{remote['name']}: {remote['message']}")
         output.line(
-            f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms earlier:"
+            f"  {remote['name']}: applies the purge at {time_text(remote['applies_at'])}, unless its owner confirms "
+            "the purge earlier with:"
         )
         output.verbatim(f"    lifeboat receipts confirm {receipt} --remote {quote_argument(remote['name'])}")
     else:
-        output.warn(f"{remote['name']}: not yet ({remote['message']}); it gets the purge at the next contact")
+        output.warn(f"{remote['name']}: not applied yet ({remote['message']}); the purge is sent at the next contact")
 
 
 def _some(output: CommandOutput, lines: list[str]) -> None:
     for line in lines[:_MOST]:
         output.line(line)
     if len(lines) > _MOST:
-        output.note(f"  and {len(lines) - _MOST} more (--json lists all)")
+        output.note(f"  and {len(lines) - _MOST} more; to list all: --json")

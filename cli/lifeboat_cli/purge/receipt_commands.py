@@ -54,7 +54,7 @@ RECEIPT = NameOption("receipt", _receipts)
 
 @click.group("receipts")
 def purge_receipts() -> None:
-    """Show, check and export purge receipts."""
+    """Show, check and export receipts of purges."""
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def purge_receipts() -> None:
 @pager_option
 @session_command
 def list_receipts(session: CommandSession, agent: str | None) -> None:
-    """List every purge and where it is not done yet."""
+    """List all purges, and the copies where a purge is not applied yet."""
     context = session.context
     wanted = None if agent is None else _agent_id(context, agent)
     found = [each for each in receipt_signing.load_receipts(context) if wanted in (None, each.agent_id)]
@@ -76,7 +76,7 @@ def list_receipts(session: CommandSession, agent: str | None) -> None:
         for receipt_id, why in damaged:
             session.output.warn(f"the receipt {receipt_id} cannot be read: {why}")
         if not found:
-            session.output.line("There is no purge yet.")
+            session.output.line("No purge was made yet.")
             return
         columns = ("receipt", "agent", "asked for", "what", "state")
         fit = TableFit(shorten=("agent", "what", "state"), least={"state": 20, "asked for": 16})
@@ -89,19 +89,21 @@ def list_receipts(session: CommandSession, agent: str | None) -> None:
 
 
 @purge_receipts.command(
-    short_help="Show one purge: done, waiting, not reachable.",
+    short_help="Show one purge and its state in each copy.",
     epilog=format_examples("lifeboat receipts show ID", "lifeboat receipts show ID --audit"),
 )
 @click.argument("receipt_id", metavar="ID", type=RECEIPT)
 @click.option(
-    "--audit", is_flag=True, help="Show details for an auditor: audit record, hashes, positions in the chains."
+    "--audit",
+    is_flag=True,
+    help="Show details for an auditor: the audit record, the hashes and the positions in the audit logs.",
 )
 @session_command
 def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
-    """Show one purge: what was destroyed where, which remotes are done, and what cannot be reached. Content is never
-    shown.
+    """Show one purge: what was destroyed in which copy, which remotes applied the purge, and what cannot be reached.
 
-    ID is the receipt's id or its beginning. Exits with 3 if the receipt is not valid.
+    Purged content is never shown. ID is the id of the receipt or the beginning of the id. Exits with 3 if the
+    receipt is not valid.
     """
     context = session.context
     receipt = receipt_signing.find_receipt(context, receipt_id)
@@ -121,16 +123,17 @@ def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
 
 
 @purge_receipts.command(
-    short_help="Check a receipt from a file, on any machine.",
+    short_help="Check the receipt in a file, on any machine.",
     epilog=format_examples("lifeboat receipts verify receipt.json"),
 )
 @click.argument("file", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def verify(file: Path, as_json: bool) -> int:
-    """Check a receipt from a file, offline. Without a Lifeboat home only its consistency is checked; with one, also its
-    keys, the vault's audit log and the list of purges.
+    """Check the receipt in a file without network access.
 
-    Exits with 3 if it is not valid, and with 4 if it is consistent but signed with a key that this home does not know.
+    If this machine has no home of Lifeboat, only the receipt itself is checked. Otherwise its keys, the audit log
+    of the vault and the list of purges are checked too. Exits with 3 if the receipt is not valid, and with 4 if it
+    is valid but signed with a key that this home does not know.
     """
     output = CommandOutput(as_json=as_json or is_json_wanted())
     context = Context.open() if Home.locate(os.environ).exists() else None
@@ -148,19 +151,24 @@ def verify(file: Path, as_json: bool) -> int:
 
 
 @purge_receipts.command(
-    short_help="Apply a purge now that waits at a remote.",
+    short_help="Apply a waiting purge on a remote immediately.",
     epilog=format_examples(
         "lifeboat receipts confirm ID --remote home",
         "lifeboat receipts confirm ID --remote home --token-stdin < purge-token.txt",
     ),
 )
 @click.argument("receipt_id", metavar="ID", type=RECEIPT)
-@click.option("--remote", type=REMOTE, required=True, help="The remote where it waits.")
-@click.option("--token-stdin", is_flag=True, help="Read the second token from standard input (default: ask for it).")
+@click.option("--remote", type=REMOTE, required=True, help="Remote on which the purge waits.")
+@click.option(
+    "--token-stdin", is_flag=True, help="Read the second token from standard input (default: ask for the token)."
+)
 @session_command
 def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: bool) -> None:
-    """Apply a purge now that waits at a remote. This needs the remote's second token, with the scope `purge`, which its
-    owner has. The token is not stored."""
+    """Apply a waiting purge on a remote immediately.
+
+    This needs the second token of the remote, which has the scope `purge`. The owner of the remote has this token.
+    The token is not stored.
+    """
     from lifeboat_core.remotes import remote_registry
     from lifeboat_core.remotes.redactions import purge_exchange
 
@@ -169,12 +177,12 @@ def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: 
     agent, redaction = _redaction(context, receipt)
     config = remote_registry.find_remote(context, remote)
     token = _token(session, token_stdin)
-    with session.output.progress(f"Purging at {config.name}"):
+    with session.output.progress(f"Applying the purge on {config.name}"):
         try:
             purge_exchange.send_redaction(context, agent, config, redaction, owner=token)
         except RemoteDenied as error:  # The typed token, not the one that this machine stores.
             again = f"lifeboat receipts confirm {receipt.id} --remote {quote_argument(config.name)}"
-            raise RemoteDenied(f"{error.message}; a token with the scope purge is needed", fix=again) from None
+            raise RemoteDenied(f"{error.message}; use a token with the scope `purge`", fix=again) from None
     note = receipt_signing.find_receipt(context, receipt.id).vault(config.id)
     state = texts.encode_vault_note(note) if note is not None else None
 
@@ -186,24 +194,25 @@ def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: 
 
 
 @purge_receipts.command(
-    short_help="Write a receipt to a file, as a proof for others.",
+    short_help="Write a receipt to a file, as a proof for other people.",
     epilog=format_examples("lifeboat receipts export ID -o receipt.json"),
 )
 @click.argument("receipt_id", metavar="ID", type=RECEIPT)
-@click.option("-o", "--output", "file", type=NEW_FILE, required=True, help="The new file to write.")
+@click.option("-o", "--output", "file", type=NEW_FILE, required=True, help="Write the receipt to this new file.")
 @session_command
 def export(session: CommandSession, receipt_id: str, file: Path) -> None:
-    """Write a receipt to a file, as a proof for others. It contains ids, names of remotes and hashes, but no purged
-    content."""
+    """Write a receipt to a file, as a proof for other people. The file contains ids, names of remotes and hashes, but
+    no purged content.
+    """
     context = session.context
     receipt = receipt_signing.find_receipt(context, receipt_id)
     data = json_codec.encode_pretty(receipt.to_json()) + b"\n"
     try:
         context.files.write_new(file.absolute(), data, mode=0o600)
     except FileExistsError:
-        raise ExchangeError.FILE_EXISTS(f"{file} exists already") from None
+        raise ExchangeError.FILE_EXISTS(f"the file {file} exists already") from None
     text = (
-        f"{file} contains the receipt as of {receipt.changed_at}; to check it on any machine: "
+        f"{file} contains the receipt in its state of {receipt.changed_at}. To check the receipt on any machine: "
         f"lifeboat receipts verify {file}"
     )
     session.output.document({"id": receipt.id, "path": str(file)}, lambda: session.output.line(text))
@@ -242,7 +251,7 @@ def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple
         for row in vault.redaction_rows():
             if row.redaction.id == receipt.id:
                 return agent, row.redaction
-    raise DaemonError.UNKNOWN_RECEIPT(f"this vault has no record of purge {receipt.id}")
+    raise DaemonError.UNKNOWN_RECEIPT(f"the audit log of the vault contains no record of purge {receipt.id}")
 
 
 def _token(session: CommandSession, from_stdin: bool) -> str:
@@ -253,19 +262,19 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
     if from_stdin:
         text = sys.stdin.read(2 * LONGEST_TOKEN)
     elif can_ask(session):
-        text = click.prompt("Second token (scope purge), not shown", hide_input=True, err=True)
+        text = click.prompt("Second token, with the scope purge (input is hidden)", hide_input=True, err=True)
     else:
         raise click.UsageError("Give the second token with --token-stdin.")
     token = text.strip()
     if not token or len(token) > LONGEST_TOKEN or not token.isprintable():
-        raise BadSetting("expected the token on one line of standard input", fix="lifeboat receipts confirm --help")
+        raise BadSetting("standard input must contain the token on one line", fix="lifeboat receipts confirm --help")
     return misplaced_words.refuse_in_field("the token", token)
 
 
 def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
     """Check a receipt. A file that is not strict JSON is invalid. Raises ArchiveError.TOO_LARGE, OSError."""
     if file.stat().st_size > LARGEST:
-        raise ArchiveError.TOO_LARGE(f"{file} is too large for a receipt")
+        raise ArchiveError.TOO_LARGE(f"{file} is too large to be a receipt")
     try:
         document = json_codec.decode_strict(file.read_bytes(), entry=file.name)
     except BadJson as error:

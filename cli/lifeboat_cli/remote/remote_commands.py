@@ -38,7 +38,7 @@ _STDIN = "-"
 
 @click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
-    """Manage remotes: copies of your agents at endpoints on other machines and in folders on other disks."""
+    """Manage remotes: copies of your agents on endpoints (servers on other machines) and in folders on other disks."""
 
 
 remote.add_command(list_remotes)
@@ -61,7 +61,9 @@ remote.add_command(test)
 )
 @click.argument("name")
 @click.argument("address", required=False, metavar="[URL|-]")
-@click.option("--join-stdin", is_flag=True, help="Read the join line from standard input, as - does.")
+@click.option(
+    "--join-stdin", is_flag=True, help="Read the join line from standard input (the same as - instead of URL)."
+)
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
 @click.option("--endpoint", metavar="URL", help="URL of an object store that is not the cloud's own.")
 @click.option("--region", metavar="REGION", help="Region of an s3:// bucket.  [default: us-east-1]")
@@ -91,8 +93,8 @@ def add(
     of a bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX. Without URL, the command asks
     for the join line and does not show what you type. With - it reads the join line from standard input.
 
-    Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME exists,
-    the command changes its URL, provided that the same remote answers at the new URL.
+    Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME
+    exists, the command changes its URL, if the new URL leads to the same remote.
     """
     from lifeboat_core.remotes import manage_remotes, mistyped_addresses, remote_kinds
 
@@ -128,7 +130,7 @@ def add(
     facts: JsonObject = {"readable": readable, "token": _describe_token(met), "release": met.about.release}
     document = Met(**describe_config(config), **facts, dry_run=dry_run)
     if before == config and given.token is None:
-        known = f"{config.name} is already a remote with this address. Nothing was changed."
+        known = f"The remote {config.name} has this address already. Nothing was changed."
         session.output.document(document, lambda: session.output.line(known))
     else:
         session.output.document(document, lambda: _say_added(session, config, met, readable, added=not dry_run))
@@ -140,16 +142,18 @@ def _warn_of_history(session: CommandSession, name: str, address: str | None) ->
 
     if address is not None and is_join_line(address):
         session.output.warn(
-            "the join line contains a token and is in the history of your shell now. Next time run "
-            f"`lifeboat remote add {quote_argument(name)}`, which asks for it"
+            "the join line contains a token, and is now in the history of your shell. Next time run `lifeboat "
+            f"remote add {quote_argument(name)}`, which asks for the join line"
         )
 
 
 def _check_options(address: str | None, *, join_stdin: bool, token_stdin: bool, sealed: bool, plain: bool) -> None:
     if join_stdin and address is not None:
-        raise click.UsageError("Give either a URL or --join-stdin, not both.")
+        raise click.UsageError("Give either URL or --join-stdin, not both.")
     if token_stdin and (join_stdin or address in (None, _STDIN)):
-        raise click.UsageError("--token-stdin needs a URL. A join line already contains the token.")
+        raise click.UsageError(
+            "--token-stdin needs a URL without a token, because a join line already contains the token."
+        )
     if sealed and plain:
         raise click.UsageError("Give --sealed or --plain, not both.")
 
@@ -163,7 +167,7 @@ def _read_address(session: CommandSession, name: str, address: str | None, *, jo
         return address
     if not can_ask(session):
         raise FixableUsageError(
-            "The URL or the join line is missing, and there is no terminal to ask for it.",
+            "Give the URL or the join line: the command cannot ask for it, because there is no terminal.",
             fix=f"lifeboat remote add {quote_argument(name)} - < FILE",
         )
     return _ask_secret("The join line")
@@ -183,18 +187,18 @@ def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, 
         session.output.line(
             "The first push sends the newest sequence of each agent. Earlier sequences stay on this machine only."
         )
-        session.output.line("To push your agents now:")
+        session.output.line("To push your agents to the remote now:")
         session.output.verbatim("  lifeboat sync")
     else:
-        session.output.line("To see the agents on it:")
+        session.output.line("To list the agents on the remote:")
         session.output.verbatim(f"  lifeboat agents list --remote {quote_argument(config.name)}")
 
 
 def _about_token(met: ProbeResult) -> Iterable[str]:
     if met.superfluous:
         yield (
-            f"The token allows more than this machine needs: {', '.join(met.superfluous)}. An intruder on this machine "
-            "could use it. A token with push and pull is enough."
+            f"The token permits more than this machine needs: {', '.join(met.superfluous)}. An intruder on this "
+            "machine could use these permissions. A token with push and pull is enough."
         )
     if met.expires_at is not None:
         yield f"The token expires on {time_text(met.expires_at)}."
@@ -218,7 +222,7 @@ def _read_credentials() -> str:
 
 def _ask_secret(what: str) -> str:
     text = click.prompt(
-        line_text(f"{what} (not shown while you paste it)"), hide_input=True, default="", show_default=False, err=True
+        line_text(f"{what} (input is hidden)"), hide_input=True, default="", show_default=False, err=True
     )
     return _check_secret(what, str(text).strip().splitlines())
 
@@ -226,7 +230,7 @@ def _ask_secret(what: str) -> str:
 def _check_secret(what: str, lines: Sequence[str]) -> str:
     help_command = f"{click.get_current_context().command_path} --help"
     if not lines:
-        raise BadSetting(f"{what.lower()} is empty", fix=help_command)
+        raise BadSetting(f"{what.lower()} must not be empty", fix=help_command)
     if len(lines) > 1 or len(lines[0]) > remote_registry.LONGEST_TOKEN or not lines[0].isprintable():
         raise BadSetting(
             f"{what.lower()} must be one line of printable text",
@@ -243,30 +247,34 @@ def _describe_token(met: ProbeResult) -> Token | None:
 
 
 @remote.command(
-    short_help="Stop pushing to a remote and revoke the token there.",
+    short_help="Remove a remote, and revoke the token of this machine.",
     epilog=format_examples("lifeboat remote remove stick", "lifeboat remote remove home --yes --keep-token"),
 )
 @click.argument("remote", type=REMOTE)
-@click.option("--keep-token", is_flag=True, help="Do not revoke the token, because another machine uses it too.")
-@click.option("--yes", is_flag=True, help="Remove without confirmation.")
+@click.option(
+    "--keep-token", is_flag=True, help="Do not revoke the token, for example because another machine uses it too."
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) -> None:
-    """Stop pushing to a remote, revoke this machine's token there, and delete its configuration here. The data at the
-    remote stays; `lifeboat remote add` connects it again."""
+    """Remove a remote: stop pushing to it, revoke this machine's token and delete the settings of the remote.
+
+    The data on the remote stays there. To use the remote again, run `lifeboat remote add`.
+    """
     from lifeboat_core.remotes import manage_remotes
 
     name = _name_of(session.context, remote)
     if not yes:
-        question = f"Remove the remote {name}? The copies of your agents there stay."
+        question = f"Remove the remote {name}? The copies of your agents on the remote stay there."
         ask_confirmation(session, question, otherwise=f"the remote {name} would be removed")
     revoked = False if keep_token else _revoke(session, name)
     manage_remotes.remove_remote(session.context, name)
     wake_daemon(session.context)
 
     def text() -> None:
-        session.output.line(f"Removed the remote {name}. The copies of your agents there stay.")
+        session.output.line(f"The remote {name} was removed. The copies of your agents on the remote stay there.")
         if revoked:
-            session.output.line("The token of this machine was revoked there.")
+            session.output.line("The token of this machine was revoked on the remote.")
 
     session.output.document(Removed(name, token_revoked=revoked), text)
 
@@ -289,16 +297,16 @@ def _revoke(session: CommandSession, name: str) -> bool:
             session.context, remote_probe.RemoteCandidate(config, token)
         )
     except LifeboatError as error:
-        session.output.warn(f"the token of this machine could not be revoked at the remote: {error.message}")
+        session.output.warn(f"the token of this machine could not be revoked on the remote: {error.message}")
         return False
 
 
 @remote.command(
-    short_help="Replace the token of a remote.",
+    short_help="Replace the access token of a remote.",
     epilog=format_examples("lifeboat remote token home", "lifeboat remote token home --token-stdin < token.txt"),
 )
 @click.argument("remote", type=REMOTE)
-@click.option("--token-stdin", is_flag=True, help="Read the token from standard input.  [default: ask for it]")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input. [default: ask for the token]")
 @session_command
 def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
     """Test a new token at a remote and store it in place of the old one. The old token stays valid until the operator
@@ -307,7 +315,7 @@ def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
 
     if not token_stdin and not can_ask(session):
         raise FixableUsageError(
-            "The token is missing, and there is no terminal to ask for it.",
+            "Give the token with --token-stdin: the command cannot ask for it, because there is no terminal.",
             fix=f"lifeboat remote token {quote_argument(remote)} --token-stdin < FILE",
         )
     config = remote_registry.find_remote(session.context, remote)
@@ -320,7 +328,7 @@ def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
     wake_daemon(session.context)
 
     def text() -> None:
-        session.output.line(f"The new token works at {config.name} and is stored.")
+        session.output.line(f"The new token was accepted by {config.name} and stored.")
         for line in _about_token(met):
             session.output.line(line)
 

@@ -36,7 +36,7 @@ def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFin
     except LifeboatError as error:
         yield DoctorFinding(DoctorLevel.ERROR, config.url, f"{error.title}: {error.message}", _fix(error))
         return
-    yield DoctorFinding(DoctorLevel.OK, config.url, f"the remote answers{_release(met)}{_believed(config)}")
+    yield DoctorFinding(DoctorLevel.OK, config.url, f"the remote is reachable{_release(met)}{_believed(config)}")
     yield _identity(config, met)
     yield from _clock(met)
     yield from _store(context, config, met, stranger.token)
@@ -61,8 +61,13 @@ def _believed(config: RemoteConfig) -> str:
 
 def _identity(config: RemoteConfig, met: ProbeResult) -> DoctorFinding:
     if config.id == met.about.id:
-        return DoctorFinding(DoctorLevel.OK, "identity", "it is the remote that was added")
-    result = f"another remote answers ({met.about.id}); {config.name} is {config.id}. Nothing is sent to it"
+        return DoctorFinding(
+            DoctorLevel.OK, "identity", "the remote has the identity that was stored when it was added"
+        )
+    result = (
+        f"the identity of this remote is {met.about.id}, but {config.name} had the identity {config.id} when it "
+        "was added, so no data is sent to it"
+    )
     return DoctorFinding(
         DoctorLevel.ERROR, "identity", result, f"lifeboat remote remove {quote_argument(config.name)} --keep-token"
     )
@@ -72,11 +77,13 @@ def _clock(met: ProbeResult) -> Iterator[DoctorFinding]:
     if met.clock is None:
         return
     if abs(met.clock) <= CLOCK.total_seconds():
-        yield DoctorFinding(DoctorLevel.OK, "clock", "the clocks agree")
+        yield DoctorFinding(DoctorLevel.OK, "clock", "the clocks of this machine and of the remote agree")
         return
     which = "ahead of" if met.clock > 0 else "behind"
     yield DoctorFinding(
-        DoctorLevel.WARNING, "clock", f"the remote's clock is {age_text(abs(met.clock))} {which} this machine's"
+        DoctorLevel.WARNING,
+        "clock",
+        f"the clock of the remote is {age_text(abs(met.clock))} {which} the clock of this machine",
     )
 
 
@@ -98,15 +105,15 @@ def _token(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator
     if met.token is None:
         return
     fix = f"lifeboat remote token {quote_argument(config.name)} --token-stdin"
-    yield DoctorFinding(DoctorLevel.OK, "token", f"it allows {' and '.join(sorted(met.scopes))}")
+    yield DoctorFinding(DoctorLevel.OK, "token", f"the token permits {' and '.join(sorted(met.scopes))}")
     if met.superfluous:
-        result = f"it allows more than this machine needs: {', '.join(met.superfluous)}"
+        result = f"the token permits more than this machine needs: {', '.join(met.superfluous)}"
         yield DoctorFinding(DoctorLevel.WARNING, "token", result, fix)
     if met.expires_at is None:
         return
     with contextlib.suppress(ValueError, OverflowError):
         if times.parse_time(met.expires_at) - context.clock.now() < SOON:
-            yield DoctorFinding(DoctorLevel.WARNING, "token", f"it expires on {time_text(met.expires_at)}", fix)
+            yield DoctorFinding(DoctorLevel.WARNING, "token", f"the token expires on {time_text(met.expires_at)}", fix)
 
 
 def _room(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator[DoctorFinding]:

@@ -31,12 +31,14 @@ from lifeboat_core.texts.human_text import age_text, count_text, quote_argument,
 @pager_option
 @session_command
 def list_remotes(session: CommandSession) -> None:
-    """List the remotes with the worst state and the oldest verification of their agents. No remote is contacted."""
+    """List the remotes. For each remote, the list shows the worst state and the oldest verification of its agents. No
+    remote is contacted.
+    """
     found = [_describe_standing(session.context, one) for one in remote_registry.list_remotes(session.context)]
 
     def text() -> None:
         if not found:
-            session.output.line("There is no remote: your agents are on this disk only.", style="bold")
+            session.output.line("No remote is configured, so your agents are stored on this disk only.", style="bold")
             session.output.verbatim("lifeboat remote add NAME URL")
             return
         rows = [_format_row(session.context, one) for one in found]
@@ -47,14 +49,14 @@ def list_remotes(session: CommandSession) -> None:
             if one.problem:
                 session.output.warn(one.problem)
         if any(one.agents for one in found):
-            session.output.line("For each agent: lifeboat remote show NAME")
+            session.output.line("To show each agent on a remote: lifeboat remote show NAME")
 
     session.output.document(SecondCopies(tuple(found)), text)
 
 
 @click.command(
     "show",
-    short_help="Show the settings of a remote and the state of each agent there.",
+    short_help="Show the settings of a remote and the state of each agent on it.",
     epilog=format_examples("lifeboat remote show home"),
 )
 @click.argument("remote", type=REMOTE)
@@ -165,7 +167,7 @@ def _list_facts(one: SecondCopy) -> Iterator[tuple[str, str]]:
     if one.pin:
         yield "pin", one.pin
     if one.needs_token:
-        fix = f"missing: lifeboat remote token {quote_argument(one.name)} --token-stdin"
+        fix = f"missing; to store it: lifeboat remote token {quote_argument(one.name)} --token-stdin"
         yield "token", "stored" if one.has_token else fix
     yield "optional", "yes" if one.optional else "no"
     yield "encrypted", "on this machine" if one.sealed else "by the endpoint" if one.needs_token else "no"

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Run the conformance checks against a remote.",
+    short_help="Test a remote with temporary agents.",
     epilog=format_examples("lifeboat remote test home", "lifeboat remote test stick --quick"),
 )
 @click.argument("remote", type=REMOTE)
-@click.option("--quick", is_flag=True, help="Run only the fast checks.")
+@click.option("--quick", is_flag=True, help="Run only the fast tests.")
 @session_command
 def test(session: CommandSession, remote: str, quick: bool) -> int:
-    """Run the conformance checks against a remote, with test agents beside yours: it must store and return data, refuse
-    data that does not fit, and lose nothing. Exit status 1 if a check fails."""
+    """Test a remote with temporary agents.
+
+    The remote must store and return data, refuse invalid data, and lose nothing. Your own agents are not changed.
+    Exit status 1 if a test fails.
+    """
     from lifeboat_core.remotes import remote_conformance, remote_registry
 
     config = remote_registry.find_remote(session.context, remote)
@@ -42,10 +45,12 @@ def test(session: CommandSession, remote: str, quick: bool) -> int:
         if failed:
             session.output.line(f"{len(failed)} of {count_text(len(results), 'check')} failed.", style="bold red")
         else:
-            session.output.line(f"{config.name} passed all checks ({count_text(len(results), 'check')}).", style="bold")
+            session.output.line(
+                f"The remote {config.name} passed all tests ({count_text(len(results), 'check')}).", style="bold"
+            )
         if left:
             which = count_text(left, "test agent remains", "test agents remain")
-            session.output.line(f"{which} on the remote: only its operator can remove agents.")
+            session.output.line(f"{which} on the remote. Only the operator of the remote can remove agents.")
 
     checks = tuple(Check(result.name, result.ok, result.message) for result in results)
     session.output.document(Tried(config.name, not failed, checks, left), text)

@@ -34,13 +34,13 @@ def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) ->
     print_quarantine(session.output, plan)
     if options.accept_unsigned and options.dry_run:
         if not session.output.as_json:
-            session.output.line(f"Code for --seen: {code}")
+            session.output.line(f"Code of this state, for --seen: {code}")
         return
     refused = make_unsigned_error(plan)
     if seen is not None:
-        refused.message = f"--seen {seen} is the code of another state; {refused.message}"
+        refused.message = f"the code {seen} given with --seen belongs to another state; {refused.message}"
     elif options.accept_unsigned and can_ask(session):
-        click.confirm("This state is unsigned. Write it?", abort=True, err=True)
+        click.confirm("This state has no valid signature. Write it anyway?", abort=True, err=True)
         return
     is_shown = not session.output.as_json and not options.dry_run
     refused.fix = write_command_again("--accept-unsigned", *(("--seen", code) if is_shown else ("--dry-run",)))
@@ -53,11 +53,11 @@ def print_quarantine(output: CommandOutput, plan: RestorePlan) -> None:
 
     if output.as_json:
         return
-    output.line("This state is in quarantine: nothing of it is written yet.", style="bold")
+    output.line("This state is not signed, so it is shown first. Nothing is written yet.", style="bold")
     for line in describe_plan(plan):
         output.line(line)
     if not plan.hazards:
-        output.line("Lifeboat knows no tool that would run or obey anything in it.")
+        output.line("Lifeboat found nothing in this state that a known program would run or follow as an instruction.")
     for hazard in plan.hazards:
         output.line(f"{name_text(hazard.name)}: {hazard.reason}", style="bold")
         _show_beginning(output, plan, hazard)
@@ -75,7 +75,7 @@ def _show_beginning(output: CommandOutput, plan: RestorePlan, hazard: Hazard) ->
         return
     data = read_beginning(plan.state, wanted, _MOST_BYTES)
     if b"\0" in data:
-        output.line(f"  {count_text(wanted.size, 'byte')}, no text")
+        output.line(f"  {count_text(wanted.size, 'byte')}, not text")
         return
     lines = data.decode("utf-8", "replace").split("\n")
     for line in lines[:_MOST_LINES]:

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 def add_row_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for optional rows of the runtime's databases."""
-    cron = click.option("--with-cron", is_flag=True, help="Restore scheduled jobs. On two machines they run twice.")
+    cron = click.option(
+        "--with-cron",
+        is_flag=True,
+        help="Restore scheduled jobs. If the agent still runs on another machine, the jobs run twice.",
+    )
     sessions = click.option("--with-sessions", is_flag=True, help="Restore the transcripts of sessions.")
     return cron(sessions(command))
 
@@ -64,22 +68,29 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
     "--at",
     type=MOMENT,
     metavar="SEQ|TIME",
-    help="Restore this sequence, or the last one before this time (default: the newest).",
+    help="Restore this sequence, or the last sequence before this time (default: the newest).",
 )
 @click.option(
-    "--from", "remote", type=REMOTE, metavar="REMOTE", help="Restore from this remote instead of from this machine."
+    "--from",
+    "remote",
+    type=REMOTE,
+    metavar="REMOTE",
+    help="Restore from the copy on this remote (default: from this machine).",
 )
-@click.option("--runtime", type=RUNTIME, help="Write for this runtime (default: the agent's own).")
-@click.option("--path", "paths", metavar="GLOB", multiple=True, help="Restore only matching files (repeatable).")
+@click.option("--runtime", type=RUNTIME, help="Write files for this runtime (default: the runtime of the agent).")
+@click.option(
+    "--path", "paths", metavar="GLOB", multiple=True, help="Restore only files that match this pattern (repeatable)."
+)
 @click.option(
     "--with-credentials/--without-credentials",
     default=None,
-    help="Put credentials back or leave them out (default: put them back in place if your key is unlocked).",
+    help="Put credentials back into their files, or leave them out (default: put them back if your key is unlocked "
+    "and the restore is in place).",
 )
 @click.option(
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="State directory of the runtime (default: the one around the workspace).",
+    help="State directory of the runtime, for example ~/.openclaw (default: the one around the workspace).",
 )
 @click.option(
     "--map",
@@ -87,7 +98,7 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
     type=PATH_PAIR,
     metavar="OLD=NEW",
     multiple=True,
-    help="Restore what belongs to projects at the path OLD for the path NEW (repeatable; Claude Code).",
+    help="Restore the data of projects at the path OLD for the path NEW (repeatable; only Claude Code).",
 )
 @add_row_options
 @click.option("--adopt", is_flag=True, help="With --to: this directory becomes the agent's workspace.")
@@ -98,28 +109,30 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--finish", is_flag=True, help="Also run the commands of the runtime that complete the restore.")
 @click.option("--no-reindex", is_flag=True, help="Do not rebuild the search index of the runtime.")
-@click.option("--accept-unsigned", is_flag=True, help="Restore an unsigned state after showing what could run.")
+@click.option(
+    "--accept-unsigned",
+    is_flag=True,
+    help="Restore a state without a valid signature, after showing what could run in it.",
+)
 @add_seen_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and the differences; write nothing.")
-@click.option("--yes", is_flag=True, help="Write into a directory that is not empty without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing into a directory that is not empty.")
 @session_command
 def restore(session: CommandSession, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> int:
     """Restore an agent in place or into another directory, from this machine or from a remote.
 
-    In place, credentials are put back if your key is unlocked; elsewhere only with --with-credentials. A workspace such
-    as ~/.openclaw/workspace implies its state directory.
-
-    With --from, this machine need not have the agent. The original machine stays the writer unless you pass --adopt.
-    `--from aside` restores from a history that another machine displaced here.
-
-    Exit status 1: something was left out because its copy is damaged, a file lacks its credentials, or another program
-    moved a restored file during the restore.
+    In place, credentials are put back if your key is unlocked; elsewhere only with --with-credentials. If the
+    workspace is in a state directory, such as ~/.openclaw/workspace, the files of the state directory are restored
+    too. With --from, the agent need not be known on this machine. The machine that wrote the agent stays the writer
+    unless you pass --adopt. `--from aside` restores from a history that another machine's history replaced here.
+    Exit status 1 if damaged files were left out, if a file lacks its credentials, or if another program moved a
+    restored file during the restore.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
 
     if flags["adopt"] and target is None:
-        raise click.UsageError("--adopt needs --to, the new workspace of the agent")
+        raise click.UsageError("--adopt needs --to with the new workspace of the agent")
     remote, take_over, seen = flags.pop("remote"), flags.pop("take_over"), flags.pop("seen")
     if seen is not None and not flags["accept_unsigned"]:
         raise click.UsageError("--seen needs --accept-unsigned")
@@ -192,7 +205,7 @@ def print_restore_report(
     output.line(_headline(report, globs, is_dry_run=is_dry_run), style="bold")
     output.line(f"{summarize_restore(report, is_dry_run=is_dry_run)}.")
     if report["lacking"]:
-        output.line(f"Partial: {count_text(len(report['lacking']), 'file')} without credentials.")
+        output.line(f"Partial: {count_text(len(report['lacking']), 'file')} restored without credentials.")
     for warning in report["warnings"]:
         output.warn(warning)
     for each in report.get("credential_details", []) if is_dry_run else []:
@@ -203,10 +216,13 @@ def print_restore_report(
     for line in restore_counts_text.detail_lines(report, is_limited=bool(globs)):
         output.line(f"  {line}")
     for missing in report.get("capabilities_missing", []) if not globs else []:
-        output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
+        output.warn(
+            f"the skill {missing['name']} needs something that this machine does not have: "
+            f"{missing.get('host_requirements', '')}"
+        )
     if report.get("adopted"):
         output.line(
-            f"This machine is the writer of {report['name']} now: the machine that wrote it before pushes nothing more."
+            f"This machine is now the writer of {report['name']}. The previous writer can push no changes any longer."
         )
     for title, command in _next(report):
         output.line(f"{title}:")
@@ -215,9 +231,9 @@ def print_restore_report(
 
 def _headline(report: JsonObject, globs: tuple[str, ...], *, is_dry_run: bool) -> str:
     if report["kind"] == "undo":
-        return f"The last restore of {report['name']} into {report['to']} is undone."
+        return f"The last restore of {report['name']} into {report['to']} was undone."
     what = f"The files that match {' '.join(globs)} in sequence" if globs else "Sequence"
-    lost = f", without {count_text(len(report['left_out']), 'file')}" if report.get("left_out") else ""
+    lost = f", but {count_text(len(report['left_out']), 'file')} left out" if report.get("left_out") else ""
     state = "would be restored" if is_dry_run else "are restored" if globs else "is restored"
     return f"{what} {report['sequence']} of {report['name']} {state} to {report['to']}{lost}."
 
@@ -261,25 +277,26 @@ def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
         where = "" if report["in_place"] else f" --to {quote_argument(report['to'])}"
         where += f" --state-dir {quote_argument(report['state_dir'])}" if report.get("state_dir") else ""
         yield (
-            "Put the credentials back",
+            "To put the credentials back",
             f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",
         )
     if any(each["code"] == "damaged" for each in report.get("left_out", [])):
-        yield "Repair the damaged files from the workspace or a remote", f"lifeboat verify {name} --whole"
+        yield "To repair the damaged files from the workspace or a remote", f"lifeboat verify {name} --whole"
     for step in report["next"]:
         yield step["title"], step["command"]
     if report["undo"]:
-        yield "Take back the undo" if report["kind"] == "undo" else "Undo it", f"lifeboat undo {name}"
+        yield "To reverse the undo" if report["kind"] == "undo" else "To undo this restore", f"lifeboat undo {name}"
 
 
 @click.command(epilog=format_examples("lifeboat undo Juniper"))
 @click.argument("agent", required=False, type=AGENT)
-@click.option("--force", is_flag=True, help="Undo it even if files changed since the restore.")
+@click.option("--force", is_flag=True, help="Undo the restore even if files changed after it.")
 @session_command
 def undo(session: CommandSession, agent: str | None, force: bool) -> int:
     """Undo the last restore of the past seven days.
 
-    Exit status 1: the capture that follows left something out, or another program moved a file during the undo.
+    The agent is captured afterwards. Exit status 1 if a file could not be captured, or if another program moved a
+    file during the undo.
     """
     from lifeboat_core.restore import undo_restore as take_back
 
@@ -301,18 +318,19 @@ def undo(session: CommandSession, agent: str | None, force: bool) -> int:
     "--at",
     type=MOMENT,
     metavar="SEQ|TIME",
-    help="Verify this sequence, or the last one before this time (default: the newest).",
+    help="Verify this sequence, or the last sequence before this time (default: the newest).",
 )
-@click.option("--whole", is_flag=True, help="Verify every kept sequence.")
-@click.option("--remote", type=REMOTE, help="Verify the newest state of this remote, using only its files.")
+@click.option("--whole", is_flag=True, help="Verify every stored sequence.")
+@click.option(
+    "--remote", type=REMOTE, help="Verify the newest sequence on this remote, using only the data on the remote."
+)
 @examining_command
 def verify(session: CommandSession, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
-    """Restore the agent into a temporary directory, compare every byte, and delete it.
+    """Restore an agent into a temporary directory, compare every byte, and delete the directory.
 
-    Damaged files are repaired from the workspace or a remote, damaged rows of the vault from a remote.
-
-    Exit status 1: the copy is damaged, or files of the agent are missing from it because of a limit or because they
-    could not be read.
+    Damaged files are repaired from the workspace or from a remote, and damaged database rows of the history from a
+    remote. Exit status 1 if the history is damaged, or if files of the agent are missing in it because they are too
+    large or unreadable.
     """
     from lifeboat_core.restore.plan_opening import find_sequence_at
     from lifeboat_core.verify import samples_and_drills
@@ -320,7 +338,9 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
     found = agents.find_agent(session.context, agent)
     if remote is not None:
         if at is not None or whole:
-            raise click.UsageError("--remote verifies the newest state there and excludes --at and --whole.")
+            raise click.UsageError(
+                "--remote verifies the newest sequence on the remote, and cannot be used with --at or --whole."
+            )
         return _verify_remote(session, found, remote)
     number = None
     if at is not None:
@@ -337,13 +357,13 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
         for damage in report["damaged"]:
-            session.output.warn(f"{damage}; the copy equals the workspace")
+            session.output.warn(f"{damage}; the captured content is equal to the file in the workspace")
         for reason in report["not_captured"]:
-            session.output.warn(f"not in this sequence: {reason}")
+            session.output.warn(f"missing in this sequence: {reason}")
         problems = count_text(len(report["mismatches"]), "problem")  # Not all of them need to be in this sequence.
         verdict = f"has {problems}" if report["mismatches"] else "is verified: every byte was written and compared"
         if missing:
-            verdict += f"; {count_text(missing, 'file')} of the agent missing from it"
+            verdict += f"; {count_text(missing, 'file')} of the agent missing in this sequence"
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
@@ -356,19 +376,17 @@ def _verify_remote(session: CommandSession, found: Agent, remote: str) -> int:
     from lifeboat_core.remotes import remote_drill, remote_registry
 
     config = remote_registry.find_remote(session.context, remote)
-    with session.output.progress(f"Verifying {found.name} at {config.name}") as tell:
+    with session.output.progress(f"Verifying {found.name} on {config.name}") as tell:
         report = remote_drill.drill_remote(session.context, found, config, tell).to_json()
     wake_daemon(session.context, found)
 
     def text() -> None:
         for problem in report["mended"]:
-            session.output.line(f"repaired by a new snapshot: {problem}")
+            session.output.line(f"repaired with a new snapshot: {problem}")
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
-        verdict = (
-            "cannot be restored from" if report["mismatches"] else "is verified: every byte was fetched and compared"
-        )
-        where = f"sequence {report['sequence']} at {config.name} ({count_text(report['files'], 'file')})"
+        verdict = "cannot be restored" if report["mismatches"] else "is verified: every byte was fetched and compared"
+        where = f"sequence {report['sequence']} on {config.name} ({count_text(report['files'], 'file')})"
         session.output.line(f"{found.name}: {where} {verdict}", style="bold")
 
     session.output.document(report, text)

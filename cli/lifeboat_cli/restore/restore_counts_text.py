@@ -30,7 +30,7 @@ def detail_lines(report: JsonObject, *, is_limited: bool = False) -> Iterator[st
     for group in groups[:_MOST_GROUPS]:
         yield _group_line(group)
     if len(groups) > _MOST_GROUPS:
-        yield f"{len(groups) - _MOST_GROUPS} more kinds; --json lists all"
+        yield f"{count_text(len(groups) - _MOST_GROUPS, 'more group')} not shown; to list all: --json"
 
 
 def _is_told(group: JsonObject, report: JsonObject) -> bool:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from lifeboat_core.processes.progress import Tell
     from lifeboat_core.restore import RestoreOptions, RestorePlan, RestoreReport
 
-_CUT_OFF = "stopped; what was fetched stays. To continue, run the same command again, or lifeboat agents adopt"
+_CUT_OFF = (
+    "The command was interrupted. The data that was fetched is kept. To continue, run the same command "
+    "again, or lifeboat agents adopt"
+)
 
 
 def restore_from(
@@ -88,7 +91,7 @@ def _arrive(
                     session.context, wanted, source, staged, take_over=take_over, tell=tell
                 )
             for name, why in arrived.raised.missed.items():
-                session.output.warn(f"{name} does not know the new writer yet: {why}")
+                session.output.warn(f"remote {name} has not accepted this machine as the new writer yet: {why}")
             return arrived.report
 
         status = run_restore_plan(session, plan, run, seen)

@@ -37,7 +37,7 @@ def _remote(session: CommandSession) -> str | None:
     known = [one.name for one in remote_registry.list_usable_remotes(session.context)]
     if not known:
         return ask_remote(session, optional=False)
-    chosen = asking.ask_choice(session, "Where is the agent?", [*known, "another remote"])
+    chosen = asking.ask_choice(session, "Which remote has the agent?", [*known, "another remote"])
     if chosen is None or chosen == len(known):
         return ask_remote(session, optional=False)
     return known[chosen]
@@ -49,7 +49,7 @@ def _key(session: CommandSession) -> bool:
     session.output.line(step.text)
     if step.state == steps.DONE:
         return True
-    session.output.line("Recover it from its 24 words.")
+    session.output.line("To continue, recover your key from its 24 recovery words.")
     return asking.retry_until_done(lambda: asking.attempt_command(session, "keys", "recover"))
 
 
@@ -62,10 +62,10 @@ def _agent(session: CommandSession, remote: str) -> JsonObject | None:
         return None
     for one in there:
         if one["here"] is not None:
-            session.output.line(f"{one['here']} is on this machine already.")
+            session.output.line(f"The agent {one['here']} is on this machine already.")
     away = [one for one in there if one["here"] is None and one["sequence"] is not None]
     if not away:
-        session.output.line(f"Every agent of {remote} is on this machine already.")
+        session.output.line(f"All agents on {remote} are on this machine already.")
         return None
     chosen = asking.ask_choice(session, "Which one?", [_described(one) for one in away])
     return None if chosen is None else away[chosen]
@@ -90,7 +90,7 @@ def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
                 return
             continue
         _show(session, plan)
-        if asking.ask_yes_no(f"Bring {agent['name'] or 'it'} back to {plan['to']}?"):
+        if asking.ask_yes_no(f"Restore {agent['name'] or 'it'} to {plan['to']}?"):
             break
         if not asking.ask_yes_no("Choose another folder?", default=False):
             return
@@ -100,7 +100,7 @@ def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
 def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]:
     """Return the words of the restore command, as far as its folder is known."""
     names = sorted(agent["folders"])  # file formats have no folder here: no agent runs in one
-    runtime = asking.ask_text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
+    runtime = asking.ask_text(f"Which runtime will use the agent? ({', '.join(names)})", agent["runtime"], names)
     target = _folder(session, agent["folders"].get(runtime, ""))
     words = [agent["id"], "--from", remote, "--to", target]
     words += [] if runtime == agent["runtime"] else ["--runtime", runtime]
@@ -110,7 +110,7 @@ def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]
 def _folder(session: CommandSession, usual: str) -> str:
     while True:
         try:
-            return str(parse_whole_path(asking.ask_text("Folder of the agent on this machine", usual)))
+            return str(parse_whole_path(asking.ask_text("Folder for the agent on this machine", usual)))
         except BadSetting as error:
             session.output.error(error)
 
@@ -118,20 +118,27 @@ def _folder(session: CommandSession, usual: str) -> str:
 def _show(session: CommandSession, plan: JsonObject) -> None:
     """Print the plan in a few lines. The plan itself names every file."""
     output, files = session.output, plan["files"]
-    output.line(f"Sequence {plan['sequence']} of {time_text(plan['time'])} would be written to {plan['to']}.")
+    output.line(
+        f"The restore would write sequence {plan['sequence']}, captured {time_text(plan['time'])}, to {plan['to']}."
+    )
     said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none"
     output.line(f"Files: {said}.")
     for warning in plan["warnings"]:
         output.warn(warning)
     if files["overwritten"]:
-        output.warn(f"{count_text(files['overwritten'], 'file')} in it would be overwritten")
+        output.warn(f"{count_text(files['overwritten'], 'file')} in this folder would be overwritten")
 
 
 def _run(session: CommandSession, words: list[str]) -> None:
     error = asking.attempt_command(session, "restore", *words)
     while isinstance(error, MovedElsewhere):
-        session.output.line("If the agent still runs there, stop it first: two running copies would diverge.")
-        machine = asking.ask_text("Type the name of that machine to take the agent over (Enter cancels)")
+        session.output.line(
+            "If the agent still runs on the other machine, stop it first: otherwise two copies of "
+            "the agent would change independently."
+        )
+        machine = asking.ask_text(
+            "Type the name of the other machine to make this machine the writer of the agent (Enter cancels)"
+        )
         if not machine:
             return
         error = asking.attempt_command(session, "restore", *words, "--take-over", machine)

@@ -21,7 +21,7 @@ KIT = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(
-    short_help="Guided: protect your agents, or restore them.",
+    short_help="Guided setup: protect your agents, or restore them.",
     epilog=format_examples(
         "lifeboat setup",
         "lifeboat setup --kit kit.txt",
@@ -29,10 +29,12 @@ KIT = click.Path(exists=True, dir_okay=False, path_type=Path)
         "lifeboat setup --from-alf --hosted",
     ),
 )
-@click.option("--kit", type=KIT, help="Restore every agent of the remotes of this recovery kit.")
+@click.option("--kit", type=KIT, help="Restore every agent on the remotes that this recovery kit lists.")
 @click.option("--take-over", metavar="MACHINE", multiple=True, help="With --kit: take agents over from this machine.")
 @click.option("--passphrase-stdin", is_flag=True, help="With --kit: read its passphrase from standard input.")
-@click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and list what is left.")
+@click.option(
+    "--yes", is_flag=True, help="Ask no questions: do the steps that need no secret, and list the remaining steps."
+)
 @click.option("--from-alf", is_flag=True, help="Take over the agents of the reference client `alf` from ~/.alf.")
 @click.option("--hosted", is_flag=True, help="With --from-alf: also fetch the history from its service.")
 @click.option(
@@ -56,18 +58,17 @@ def setup(
     workspaces: tuple[Path, ...],
     dry_run: bool,
 ) -> int:
-    """Protect the agents on this machine, or restore one from a remote, with a question at each step.
+    """Protect the agents on this machine, or restore an agent from a remote, with a question at each step.
 
-    Each step can be skipped, and shows the command that it runs. Run it again to continue with what is missing. Without
-    a terminal it reports the state of each step.
-
-    With --kit it recovers the key, adds the remotes of the kit, asks once, and restores every agent with its
-    credentials. It starts nothing. After an interruption the same command continues. Exit status 1: something was left
-    out.
+    Each step shows the command that it runs, and you can skip it. If you run the setup again, it continues with the
+    missing steps. Without a terminal it reports the state of each step. With --kit it recovers your key, adds the
+    remotes in the kit, asks for confirmation, and restores every agent with its credentials. It does not start the
+    agents. After an interruption, run the same command again to continue. Exit status 1 if a step or an agent was
+    left out.
     """
     if kit is not None:
         if from_alf or hosted or workspaces:
-            raise click.UsageError("--kit and --from-alf exclude each other")
+            raise click.UsageError("--kit and --from-alf cannot be used together")
         from lifeboat_cli.setup.setup_from_kit import return_from_kit
 
         return return_from_kit(
@@ -105,8 +106,8 @@ def _guide(session: CommandSession) -> None:
     done = [step for step in steps.list_setup_steps(session.context) if step.state == DONE and step.name != steps.FIND]
     for step in done:
         session.output.line(f"Done: {step.text}")
-    session.output.line("What do you want?", style="bold")
-    ways = ("Protect the agents on this machine", "Bring my agent back from a remote")
+    session.output.line("What do you want to do?", style="bold")
+    ways = ("Protect the agents on this machine", "Restore my agent from a remote")
     chosen = asking.ask_choice(session, "Your choice", ways)
     (protect_agents, bring_back)[chosen or 0](session)
     _say_end(session)
@@ -118,11 +119,11 @@ def _say_end(session: CommandSession) -> None:
     asking.attempt_command(session, "status")
     left = [step for step in steps.list_setup_steps(session.context) if step.state == MISSING]
     for step in left:
-        session.output.line(f"Left: {step.text}")
+        session.output.line(f"Not done yet: {step.text}")
         if step.command:
             session.output.verbatim(f"  {step.command}")
     if left:
-        session.output.line("Or continue here: lifeboat setup")
+        session.output.line("Or continue the guided setup: lifeboat setup")
 
 
 # Without questions --------------------------------------------------------------------------------------------------
@@ -175,14 +176,14 @@ def _print(session: CommandSession, found: list[Step], did: list[Did]) -> None:
     for one in did:
         output.verbatim(f"$ {one.command}")
         for path, reason in one.left_out.items():
-            output.warn(f"not captured: {path_text(path)}: {reason}")
+            output.warn(f"could not capture {path_text(path)}: {reason}")
         if one.error:
             output.warn(f"{one.error['title']}: {one.error['message']}")
             if one.error["fix"]:
-                output.note(f"  fix: {one.error['fix']}")
+                output.note(f"  to fix it: {one.error['fix']}")
     for step in found:
         output.line(f"{step.state:<8} {step.text}")
         if step.state == MISSING and step.command:
             output.verbatim(f"         {step.command}")
     if all(step.state != MISSING for step in found):
-        output.line("Everything is set up: lifeboat status", style="bold")
+        output.line("The setup is complete. To see the state of your agents: lifeboat status", style="bold")

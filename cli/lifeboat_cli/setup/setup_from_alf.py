@@ -56,7 +56,7 @@ def take_over_from_alf(session: CommandSession, *, hosted: bool, workspaces: tup
 def _print(session: CommandSession, folder: Path, taken: list[TakenAgent], problems: list[str]) -> None:
     output = session.output
     if not taken:
-        output.line(f"{path_text(str(folder))} has no agent.")
+        output.line(f"The folder {path_text(str(folder))} contains no agent of the reference client.")
     for one in taken:
         output.line(_sentence(one), style="bold")
         for warning in one.warnings:
@@ -66,26 +66,27 @@ def _print(session: CommandSession, folder: Path, taken: list[TakenAgent], probl
         if one.error is not None:
             output.warn(f"{one.error['title']}: {one.error['message']}")
             if one.error["fix"]:
-                output.note(f"  fix: {one.error['fix']}")
+                output.note(f"  to fix it: {one.error['fix']}")
         for command in one.next:
             output.verbatim(f"  {command}")
     for problem in problems:
         output.warn(problem)
     if any(one.outcome == "protected" for one in taken):
-        output.line("To add a remote and the service: lifeboat setup")
+        output.line("To add a remote and install the service: lifeboat setup")
 
 
 def _sentence(one: TakenAgent) -> str:
     """Describe what became of an agent."""
     name = one.name or one.id
-    place = "its workspace was not found" if one.workspace is None else path_text(str(one.workspace))
+    place = "workspace not found" if one.workspace is None else path_text(str(one.workspace))
     states = count_text(len(one.sequences), "earlier state")
     numbers = f" ({join_names([str(each) for each in one.sequences[:3]])}{', ...' if one.sequences[3:] else ''})"
     kept = f"{states}{numbers if one.sequences else ''}"
     return {
-        "found": f"{name}, {place}: {kept} would be taken over.",
-        "protected": f"{name} is protected, {place}, with {kept}.",
-        "known": f"{name} is an agent of this home already, {place}.",
-        "kept": f"{name} was not found on this machine. Its history ({kept}) is kept. To restore it:",
+        "found": f"{name} ({place}) would be taken over with {kept}.",
+        "protected": f"{name} ({place}) is now protected, with {kept}.",
+        "known": f"{name} ({place}) is protected by this home already.",
+        "kept": f"The workspace of {name} was not found on this machine. Its history ({kept}) is kept. To restore "
+        "the agent:",
         "failed": f"{name} was not taken over.",
     }[one.outcome]

@@ -110,7 +110,7 @@ def _recover_key(run: _KitRun) -> None:
         home_key.recover_user_key(passphrase_input.with_new_passphrase(run.session, store), run.kit.key, store)
     status = context.keys().status()
     said = "is on this machine already" if run.key_was_here else "is recovered"
-    run.session.output.note(f"Key {run.kit.key.key_id} {said}. It is stored in {PLACES[status.store]}.")
+    run.session.output.note(f"Your key {run.kit.key.key_id} {said}. The key is stored in {PLACES[status.store]}.")
 
 
 # The remotes ------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _add_remotes(run: _KitRun) -> list[RemoteConfig]:
         result = _add_remote(run, remote, found)
         run.remotes.append(result)
         if result.error is not None:
-            run.session.output.warn(f"{remote.name} is left out: {result.error['message']}")
+            run.session.output.warn(f"The remote {remote.name} was skipped: {result.error['message']}")
             run.commands.append(result.error["fix"] or f"lifeboat remote add {quote_argument(remote.name)}")
     return found
 
@@ -148,10 +148,13 @@ def _confirm_unchecked(run: _KitRun) -> None:
     if run.kit.is_checked or not new:
         return
     named = join_names([f"{one.name} ({one.url})" for one in new])
-    question = f"This kit does not prove its remotes. Are these yours: {named}?"
+    question = (
+        f"The kit contains no signature that proves its list of remotes. Do these remotes belong to you: {named}?"
+    )
     if run.assume_yes or not can_ask(run.session):
         raise RestoreError.CONSENT_NEEDED(
-            f"the kit does not prove its remotes: {named}", fix=f"lifeboat remote add {quote_argument(new[0].name)}"
+            f"the kit contains no signature that proves its list of remotes: {named}",
+            fix=f"lifeboat remote add {quote_argument(new[0].name)}",
         )
     ask_confirmation(run.session, question, otherwise="")
 
@@ -187,7 +190,9 @@ def _ask_join_line(run: _KitRun, remote: KitRemote, error: LifeboatError) -> str
     if not run.can_ask:
         return ""
     run.session.output.note(f"{remote.name}: {error.message}.")
-    return asking.ask_secret(f"Join line of {remote.name} ({remote.url}), not shown; Enter leaves it out")
+    return asking.ask_secret(
+        f"Join line of {remote.name} ({remote.url}), input is hidden (press Enter to skip this remote)"
+    )
 
 
 # The agents -------------------------------------------------------------------------------------------------------
@@ -195,7 +200,7 @@ def _ask_join_line(run: _KitRun, remote: KitRemote, error: LifeboatError) -> str
 
 def _restore_agents(run: _KitRun, configs: list[RemoteConfig]) -> None:
     session = run.session
-    with session.output.progress("Listing the agents of the remotes"):
+    with session.output.progress("Listing the agents on the remotes"):
         found = kit_return.find_returning_agents(session.context, configs)
     _note_found(run, found)
     if not found.returning and not found.unfinished:
@@ -219,7 +224,7 @@ def _restore_agents(run: _KitRun, configs: list[RemoteConfig]) -> None:
 
 def _note_found(run: _KitRun, found: FoundAgents) -> None:
     for name, problem in found.problems.items():
-        run.session.output.warn(f"{name} did not list its agents: {problem.message}")
+        run.session.output.warn(f"the agents on {name} could not be listed: {problem.message}")
         run.commands.append(problem.fix or f"lifeboat remote test {quote_argument(name)}")
         run.remotes = [
             msgspec.structs.replace(one, state="left_out", error=steps.describe_step_problem(problem))
@@ -235,7 +240,7 @@ def _leave_out(
     run: _KitRun, agent_id: str, name: str, remote: str, error: LifeboatError, to: str | None = None
 ) -> None:
     run.agents.append(KitAgentResult(agent_id, name, remote, to, "left_out", error=steps.describe_step_problem(error)))
-    run.session.output.warn(f"{name} is left out: {error.message}")
+    run.session.output.warn(f"{name} was skipped: {error.message}")
 
 
 def _is_overwriting_unasked(run: _KitRun, prepared: PreparedReturn) -> bool:
@@ -248,7 +253,7 @@ def _is_overwriting_unasked(run: _KitRun, prepared: PreparedReturn) -> bool:
         f"lifeboat restore {quote_argument(one.agent.id)} --from {quote_argument(one.config.name)} "
         f"--to {quote_argument(target)} --with-credentials --adopt"
     )
-    error = RestoreError.CONSENT_NEEDED(f"{count_text(count, 'file')} of {target} would be overwritten", fix=fix)
+    error = RestoreError.CONSENT_NEEDED(f"{count_text(count, 'file')} in {target} would be overwritten", fix=fix)
     _leave_out(run, one.agent.id, one.name, one.config.name, error, target)
     return True
 
@@ -273,7 +278,8 @@ def _confirm(run: _KitRun, prepared: list[PreparedReturn], unfinished: list[Unfi
         theirs = [each.agent.name for each in prepared if each.agent.machine == machine]
         theirs += [one.agent.name for one in unfinished if one.machine == machine]
         session.output.note(
-            f"{machine} wrote {join_names(theirs)} within the last 24 hours. If it still runs there, stop it first."
+            f"The machine {machine} wrote {join_names(theirs)} within the last 24 hours. If the agent still runs "
+            "there, stop it first."
         )
         ask_typed_word(session.output, machine, question, ignores_case=True)
         run.machines.add(machine.casefold())
@@ -284,11 +290,13 @@ def _print_prepared(run: _KitRun, each: PreparedReturn) -> None:
     document = plan.to_json() | full_receipt.make_receipt(plan, plan.fates).to_json()
     note = run.session.output.note
     when, remote = time_text(plan.state.sequence.time), each.agent.config.name
-    note(f"{each.agent.name}: sequence {plan.sequence} of {when} from {remote}")
+    note(f"{each.agent.name}: sequence {plan.sequence}, captured {when}, from {remote}")
     note(f"  to {plan.target}: {summarize_restore(document, is_dry_run=True)}.")
     if plan.count_replaced():
         count = count_text(plan.count_replaced(), "file")
-        run.session.output.warn(f"{count} of {plan.target} would be overwritten; lifeboat undo puts them back")
+        run.session.output.warn(
+            f"{count} in {plan.target} would be overwritten; `lifeboat undo` restores the previous content"
+        )
 
 
 def _carry_out(run: _KitRun, each: PreparedReturn) -> None:
@@ -309,7 +317,7 @@ def _carry_out(run: _KitRun, each: PreparedReturn) -> None:
     can_push = {remote.name for remote in run.remotes if remote.can_push}
     for name, why in arrived.raised.missed.items():
         if name in can_push:  # the others are listed with the command that gives them a token
-            run.session.output.warn(f"{name} does not know the new writer yet: {why}")
+            run.session.output.warn(f"remote {name} has not accepted this machine as the new writer yet: {why}")
     report = arrived.report.to_json()
     is_partial = any(report[name] for name in ("left_out", "lacking", "not_captured", "moved_away"))
     next_steps = tuple({"title": step["title"], "command": step["command"]} for step in report["next"])
@@ -353,9 +361,11 @@ def _list_steps_left(run: _KitRun) -> list[str]:
 
 def _print_plan(run: _KitRun) -> None:
     output = run.session.output
-    output.line(f"The kit of the key {run.kit.key.key_id}, with {count_text(len(run.kit.remotes), 'remote')}:")
+    output.line(
+        f"This recovery kit contains the key {run.kit.key.key_id} and {count_text(len(run.kit.remotes), 'remote')}:"
+    )
     for one in run.remotes:
-        needs = "; needs a join line" if one.needs_join_line and one.state != "known" else ""
+        needs = "; a join line is needed" if one.needs_join_line and one.state != "known" else ""
         output.line(f"  {one.name}: {one.url}{needs}")
 
 
@@ -363,27 +373,30 @@ def _print_end(run: _KitRun) -> None:
     output = run.session.output
     restored = [one for one in run.agents if one.state == "restored"]
     for one in restored:
-        output.line(f"{one.name} is restored to {one.to}.", style="bold")
+        output.line(f"{one.name} was restored to {one.to}.", style="bold")
         output.line(f"{one.summary}.")
         for step in one.next:
             output.line(f"{step['title']}:")
             output.verbatim(f"  {step['command']}")
     for one in run.agents:
         if one.state == "here":
-            output.line(f"{one.name} is on this machine already: {one.to}")
+            output.line(f"{one.name} is on this machine already, in {one.to}.")
     if not run.agents:
         output.line("No agent was restored.", style="bold")
     left = [one.name for one in run.remotes if one.error] + [one.name for one in run.agents if one.error]
     if left:
-        output.line(f"Partial: {join_names(left)} left out. To continue, run the same command again.")
+        output.line(f"Partial: {join_names(left)} not restored. To continue, run the same command again.")
     fixes = [one.error["fix"] for one in run.agents if one.error and one.error["fix"]]
     commands = list(dict.fromkeys((*fixes, *run.commands)))
     for remote in run.remotes:
         if remote.state in ("added", "known") and not remote.can_push:
-            output.line(f"{remote.name} has a restore-only token: nothing is pushed until you give it another one.")
+            output.line(
+                f"The token for {remote.name} is restore-only, so nothing is pushed to this remote until you "
+                "give it a token with push."
+            )
     if restored and (service := steps.check_service_ready(run.session.context)).state == steps.MISSING:
         output.line(service.text)
     if commands:
-        output.line("Left to do:")
+        output.line("Steps that are not done yet:")
     for command in commands:
         output.verbatim(f"  {command}")

@@ -42,12 +42,12 @@ def set_up_agents(session: CommandSession) -> None:
         if asking.ask_yes_no(f"Protect {offer.name} ({offer.runtime}, {path_text(offer.workspace)})?"):
             asking.attempt_command(session, "agents", "add", offer.workspace)
         else:
-            session.output.line(f"{offer.name} is not protected. To stop offering it:")
+            session.output.line(f"{offer.name} is not protected. To stop Lifeboat from offering this agent:")
             session.output.verbatim(f"  lifeboat agents discover --dismiss {offer.workspace}")
     if not found.open and found.protected:
         session.output.line(steps.check_agents_protected(found).text)
     while not steps.discover_agents(session.context).protected and not found.open:
-        folder = asking.ask_text("The folder of an agent (Enter skips)")
+        folder = asking.ask_text("Workspace folder of an agent (press Enter to skip)")
         if not folder or asking.attempt_command(session, "agents", "add", str(Path(folder).expanduser())) is None:
             break
 
@@ -65,12 +65,12 @@ def set_up_key(session: CommandSession) -> None:
         return
     if key.state == DONE:
         session.output.line(words.text)
-    session.output.line("If this machine is lost, only these words can recover the credentials.")
-    if asking.ask_yes_no("Show them now? Have paper and a pen ready."):
+    session.output.line("If this machine is lost, the credentials can be recovered only with these 24 recovery words.")
+    if asking.ask_yes_no("Show the recovery words now? Have paper and a pen ready."):
         wrap = _STORE if _would_lie_open(session) and _wants_passphrase(session) else ()
         asking.retry_until_done(lambda: asking.attempt_command(session, "keys", "init", *wrap))
     else:
-        session.output.line("Later: lifeboat keys init")
+        session.output.line("To do this step later: lifeboat keys init")
 
 
 def _would_lie_open(session: CommandSession) -> bool:
@@ -85,8 +85,8 @@ def _would_lie_open(session: CommandSession) -> bool:
 
 
 def _wants_passphrase(session: CommandSession) -> bool:
-    session.output.line("There is no keyring here, so any program that can read your files can read the key.")
-    return asking.ask_yes_no("Encrypt it with a passphrase? You need it only to put credentials back.")
+    session.output.line("This machine has no keyring, so any program that can read your files can also read the key.")
+    return asking.ask_yes_no("Encrypt the key with a passphrase? You need the passphrase only to put credentials back.")
 
 
 def set_up_remote(session: CommandSession) -> None:
@@ -106,10 +106,10 @@ def set_up_service(session: CommandSession) -> None:
     if asking.ask_yes_no(_question(step)):
         asking.attempt_command(session, *steps.split_command_words(step.command))
     else:
-        session.output.line(f"Later: {step.command}")
+        session.output.line(f"To do this step later: {step.command}")
 
 
 def _question(step: Step) -> str:
     if step.action == steps.START_DAEMON:
-        return "Start the daemon now? It runs until this computer shuts down."
-    return "Install the service, which captures every change from each login on?"
+        return "Start the daemon now? The daemon runs until this computer shuts down."
+    return "Install the service? It starts the daemon, which captures every change, at each login."

@@ -33,7 +33,7 @@ def attempt_command(session: CommandSession, *words: str, secret: str | None = N
     except LifeboatError as error:
         session.output.error(error)
         return error
-    return None if not status else LifeboatError("the command failed, see above")
+    return None if not status else LifeboatError("the command failed; the reason is printed above")
 
 
 def retry_until_done(run: Callable[[], LifeboatError | None]) -> bool:
@@ -129,5 +129,5 @@ def _is_misplaced(given: str) -> bool:
     discarded."""
     if not holds_recovery_words(given):
         return False
-    click.echo("These are recovery words. They do not belong here and were discarded.", err=True)
+    click.echo("You typed recovery words, which are not expected here. The input was discarded.", err=True)
     return True

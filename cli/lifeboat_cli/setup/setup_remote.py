@@ -13,9 +13,9 @@ from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.sealed.folder_kind import make_folder_url
 
 _KINDS = (
-    "another machine, with its join line",
-    "another machine, with its address and a token",
-    "a folder, such as a stick or a share",
+    "an endpoint on another machine, with its join line",
+    "an endpoint on another machine, with its address and a token",
+    "a folder, for example on a USB stick or a network share",
 )
 
 
@@ -27,9 +27,9 @@ def ask_remote(session: CommandSession, *, optional: bool) -> str | None:
     """
     by_folder = partial(_by_folder, must_exist=not optional)
     while True:
-        kind = asking.ask_choice(session, "Where is it?", _KINDS, default="" if optional else "1")
+        kind = asking.ask_choice(session, "Where is the remote?", _KINDS, default="" if optional else "1")
         if kind is None:
-            session.output.line("Later: lifeboat remote add NAME URL")
+            session.output.line("To add a remote later: lifeboat remote add NAME URL")
             return None
         name = asking.ask_text("Name of the remote", _free_name(session, "stick" if kind == 2 else "home"))
         if (_by_join_line, _by_token, by_folder)[kind](session, name) is None:
@@ -44,24 +44,24 @@ def _free_name(session: CommandSession, wanted: str) -> str:
 
 
 def _by_join_line(session: CommandSession, name: str) -> LifeboatError | None:
-    line = asking.ask_secret("The join line (it is not shown)")
+    line = asking.ask_secret("Join line (input is hidden)")
     return asking.attempt_command(session, "remote", "add", name, "--join-stdin", secret=line)
 
 
 def _by_token(session: CommandSession, name: str) -> LifeboatError | None:
-    url = asking.ask_text("Address of the endpoint, such as https://boat.example.com")
-    token = asking.ask_secret("The token (it is not shown)")
+    url = asking.ask_text("Address of the endpoint, for example https://boat.example.com")
+    token = asking.ask_secret("Token (input is hidden)")
     return asking.attempt_command(session, "remote", "add", name, url, "--token-stdin", secret=token)
 
 
 def _by_folder(session: CommandSession, name: str, *, must_exist: bool) -> LifeboatError | None:
-    folder = asking.ask_text("Folder of the remote, such as /media/stick/lifeboat")
+    folder = asking.ask_text("Folder of the remote, for example /media/stick/lifeboat")
     if not folder:
-        return LifeboatError("no folder was named")
+        return LifeboatError("no folder was given")
     try:
         url = make_folder_url(parse_existing_folder(folder) if must_exist else parse_whole_path(folder))
     except BadSetting as error:
         session.output.error(error)
         return error
-    is_away = asking.ask_yes_no("Is it sometimes absent, like a USB stick?", default=False)
+    is_away = asking.ask_yes_no("Is the remote disconnected at times, like a USB stick?", default=False)
     return asking.attempt_command(session, "remote", "add", name, url, *(["--optional"] if is_away else []))

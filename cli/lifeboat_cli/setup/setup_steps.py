@@ -77,7 +77,12 @@ def check_agents_found(found: SetupDiscovery) -> Step:
         return Step(FIND, DONE, f"{was} found on this machine: {names}.")
     if found.protected:
         return Step(FIND, DONE, "No other agent was found on this machine.")
-    return Step(FIND, MISSING, "No agent was found on this machine. Name its workspace.", _ADD)
+    return Step(
+        FIND,
+        MISSING,
+        "No agent was found on this machine. If you know the workspace of an agent, protect the agent.",
+        _ADD,
+    )
 
 
 def check_agents_protected(found: SetupDiscovery) -> Step:
@@ -90,7 +95,7 @@ def check_agents_protected(found: SetupDiscovery) -> Step:
         text = f"{join_names(found.protected)} {'is' if len(found.protected) == 1 else 'are'} protected."
         return Step(PROTECT, DONE, text)
     if found.all:
-        return Step(PROTECT, SKIPPED, "No agent is protected: you dismissed those that were found.", _ADD)
+        return Step(PROTECT, SKIPPED, "No agent is protected. You dismissed all agents that were found.", _ADD)
     return Step(PROTECT, MISSING, "No agent is protected yet.", _ADD)
 
 
@@ -101,12 +106,12 @@ def check_key_ready(context: Context) -> Step:
     """Return the step of creating a usable key. A locked key counts as existing."""
     status = context.keys().status()
     if status.key_id is None and status.state != KeyState.ERROR:
-        return Step(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
+        return Step(KEY, MISSING, "This home has no key yet.", "lifeboat keys init")
     text = f"Your key {status.key_id} is stored in {PLACES[status.store]}."
     try:
         context.keys().user_key()
     except (KeyLocked, KeyringLocked):
-        return Step(KEY, DONE, f"{text} It is locked now.")
+        return Step(KEY, DONE, f"{text} The key is locked now.")
     except NoKey as error:
         return Step(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat keys recover")
     except KeysError as error:
@@ -118,10 +123,15 @@ def check_words_proven(context: Context) -> Step:
     """Return the step of writing down and proving the words."""
     status = context.keys().status()
     if status.proven_at is not None:
-        return Step(WORDS, DONE, f"The 24 words of your key were proven on {time_text(status.proven_at)}.")
-    said = "The 24 words of your key are not proven."
+        return Step(
+            WORDS, DONE, f"You proved on {time_text(status.proven_at)} that you have the 24 recovery words of your key."
+        )
+    said = "You have not proved yet that you have the 24 recovery words of your key."
     return Step(
-        WORDS, MISSING, said if status.key_id else "The 24 words are created with the key.", "lifeboat keys init"
+        WORDS,
+        MISSING,
+        said if status.key_id else "The 24 recovery words are created together with the key.",
+        "lifeboat keys init",
     )
 
 
@@ -133,24 +143,27 @@ def check_remote_ready(context: Context) -> Step:
     names = [one.name for one in remotes.list_usable_remotes(context)]
     if names:
         return Step(SECOND_COPY, DONE, f"Captured changes are pushed to {join_names(names)}.")
-    return Step(SECOND_COPY, MISSING, "The only copy is on this disk.", "lifeboat remote add NAME URL")
+    return Step(SECOND_COPY, MISSING, "The only copy of your agents is on this disk.", "lifeboat remote add NAME URL")
 
 
 def check_service_ready(context: Context) -> Step:
     """Return the step of capturing changes automatically after every login."""
     state, runs = units.inspect_unit(context), daemon_lifecycle.inspect_daemon(context).running
     if state.installed and state.ours and state.program_found:
-        return Step(SERVICE, DONE, "The service starts at every login and captures every change.")
+        return Step(
+            SERVICE, DONE, "The service starts the daemon at every login, and the daemon captures every change."
+        )
     if state.problem is None:
         return Step(
             SERVICE, MISSING, "Changes are not captured automatically yet.", "lifeboat service install", INSTALL_SERVICE
         )
     if runs:
         text = (
-            "The daemon runs until this computer shuts down. This system has no service manager to start it at login."
+            "The daemon runs until this computer shuts down. This system has no service manager that could start "
+            "the daemon at login."
         )
         return Step(SERVICE, SKIPPED, text)
-    text = "Changes are not captured automatically: this system has no service manager."
+    text = "Changes are not captured automatically, because this system has no service manager."
     return Step(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
 
 

@@ -9,7 +9,7 @@ from lifeboat_core.agents import offers
 from lifeboat_core.health.agent_status import FOR_PEOPLE, OK, AgentStatus, Status
 from lifeboat_core.health.safety_level import SafetyLevel
 from lifeboat_core.purge.outstanding_purges import describe_outstanding_purges
-from lifeboat_core.texts.human_text import NO_BREAK, age_text, time_text
+from lifeboat_core.texts.human_text import NO_BREAK, age_text, count_text, time_text
 
 STYLES = {
     SafetyLevel.SAFE: "bold green",
@@ -41,11 +41,13 @@ def print_agent_statuses(session: CommandSession, seen: StatusView) -> None:
     if found.agents:
         _show_table(session, found.agents)
     else:
-        output.line("Find agents: lifeboat agents discover")
+        output.line("To find agents: lifeboat agents discover")
     for offer in seen.offers[:_MOST_OFFERS]:
         output.line(offers.describe_offer(offer))
     if len(seen.offers) > _MOST_OFFERS:
-        output.line(f"And {len(seen.offers) - _MOST_OFFERS} more: lifeboat agents discover")
+        output.line(
+            f"{count_text(len(seen.offers) - _MOST_OFFERS, 'more agent')} found. To list all: lifeboat agents discover"
+        )
     if seen.purges:
         output.line(describe_outstanding_purges(seen.purges))
     if found.agents:
@@ -71,7 +73,7 @@ def _show_table(session: CommandSession, shown: list[AgentStatus]) -> None:
         for reason in one.reasons:
             output.line(f"{one.name}: {reason}")
         if one.fix:
-            output.verbatim(f"What helps: {one.fix}")
+            output.verbatim(f"To fix it: {one.fix}")
     _show_remotes(session, shown)
 
 
@@ -87,7 +89,7 @@ def _show_gaps(session: CommandSession, found: Status) -> None:
     for gap in found.safety.gaps:
         if gap.fix not in said:
             session.output.line(f"Not safe yet: {gap.text}", style="yellow")
-            session.output.verbatim(f"What helps: {gap.fix}")
+            session.output.verbatim(f"To fix it: {gap.fix}")
 
 
 def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
@@ -124,7 +126,7 @@ def _show_service(session: CommandSession, seen: StatusView) -> None:
         session.output.line(f"daemon: running{(f' since {time_text(since)}' if since else '')}")
     elif seen.silent is None:
         session.output.line(
-            "daemon: not running, so nothing is captured automatically; to start it: lifeboat daemon start"
+            "daemon: not running, so changes are not captured automatically; to start the daemon: lifeboat daemon start"
         )
 
 

@@ -82,7 +82,7 @@ class _StatusEvents:
     def _without_daemon(self) -> str | None:
         if not self._has_said:
             self._has_said = True
-            return f"The daemon is not running: this command checks every {self._pause:g} seconds."
+            return f"The daemon is not running, so this command checks the state every {self._pause:g} seconds."
         time.sleep(self._pause)
         return None
 
@@ -147,7 +147,7 @@ class _StatusScreen:
                 output.line(f"warning: {problem}", style="yellow")
             if self._remark:
                 output.line(self._remark, style="dim")
-            output.line("Ctrl-C ends this.", style="dim")
+            output.line("Press Ctrl-C to stop.", style="dim")
         page = Text.from_ansi(captured.get(), no_wrap=False, overflow="fold")
         output.console.control(Control.home())
         output.console.print(Screen(page), end="")

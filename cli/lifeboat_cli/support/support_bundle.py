@@ -63,14 +63,14 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
     """Gather every file of the bundle. A file that cannot be gathered contains the error instead, so nothing is left
     out silently."""
     gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
-        ("versions.json", "versions of Lifeboat, Python and libraries, and the system", _versions),
-        ("settings.json", "settings; values that are free text are left out", _settings),
+        ("versions.json", "versions of Lifeboat, Python, libraries and the operating system", _versions),
+        ("settings.json", "settings, without values that are free text", _settings),
         ("findings.json", "results of doctor, without names", _findings),
-        ("status.json", "state of each agent, by number", _status),
-        ("sizes.json", "sizes and counts of vaults and caches", _sizes),
-        ("home.json", "number of files in the home by permission", _home),
-        ("remotes.json", "remotes by number: kind, state of each agent", _remotes),
-        ("service.json", "the daemon: whether it runs, its counters, number of events by kind", _service),
+        ("status.json", "state of each agent, with a number instead of a name", _status),
+        ("sizes.json", "sizes and row counts of vaults and caches", _sizes),
+        ("home.json", "number of files in the home directory, by permission", _home),
+        ("remotes.json", "remotes, with numbers instead of names: kind and state of each agent", _remotes),
+        ("service.json", "the daemon: whether it runs, its counters, and the number of events of each kind", _service),
     )
     return [BundlePart(name, what, _or_error(gather, context)) for name, what, gather in gathered]
 

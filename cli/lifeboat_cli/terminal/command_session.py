@@ -71,7 +71,7 @@ def _with_session(
 def _open_existing(*, as_json: bool) -> CommandSession:
     home = Home.locate(os.environ)
     if home.is_absent():
-        raise HomeError.ABSENT(f"{home.folder} contains no home, and none was created")
+        raise HomeError.ABSENT(f"{home.folder} contains no home of Lifeboat, and a new one could not be created")
     return open_session(as_json=as_json)
 
 
@@ -157,5 +157,5 @@ def open_session(*, as_json: bool) -> CommandSession:
         for sentence in crash_recovery.finish_rotation(context):
             output.warn(sentence)
     except LifeboatError as error:
-        output.warn(f"the rotation of your key is not finished: {error.message}")
+        output.warn(f"the replacement of your key is not complete: {error.message}")
     return CommandSession(replace(context, patience=LockPatience(output.note)), output)

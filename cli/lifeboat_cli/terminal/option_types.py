@@ -56,7 +56,7 @@ class PathPairOption(click.ParamType[tuple[str, str]]):
         old, sign, new = str(value).partition("=")
         paths = [os.path.expanduser(path) for path in (old, new)]
         if not sign or not all(os.path.isabs(path) for path in paths):
-            self.fail(f"{value!r} is not OLD=NEW with two absolute paths", param, ctx)
+            self.fail(f"expected OLD=NEW with two absolute paths, but got {value!r}", param, ctx)
         first, second = (os.path.normpath(path) for path in paths)
         return first, second
 
@@ -74,7 +74,7 @@ class DurationOption(click.ParamType[int]):
                 return seconds
         except ValueError as error:
             self.fail(f"{value!r} is not {error}", param, ctx)
-        self.fail("a time of 0 would be over immediately", param, ctx)
+        self.fail("the time must be longer than 0", param, ctx)
 
 
 class SizeOption(click.ParamType[int]):
@@ -90,7 +90,7 @@ class SizeOption(click.ParamType[int]):
                 return size
         except ValueError as error:
             self.fail(f"{value!r} is not {error}", param, ctx)
-        self.fail("a size of 0 is too small", param, ctx)
+        self.fail("the size must be larger than 0", param, ctx)
 
 
 def _agents(ctx: click.Context) -> Iterable[str]:

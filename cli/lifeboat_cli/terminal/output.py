@@ -138,7 +138,7 @@ class CommandOutput:
         _say(self.notes, f"{line_text(error.title)}.", "bold red")
         _say(self.notes, line_text(error.message))
         if error.fix:
-            self.notes.print(Text(f"What helps: {line_text(error.fix)}"))
+            self.notes.print(Text(f"To fix it: {line_text(error.fix)}"))
 
 
 def _write(document: bytes, *, at_once: bool = False) -> None:

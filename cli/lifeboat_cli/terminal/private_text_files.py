@@ -23,7 +23,7 @@ Write = Callable[[str], None]
 def refuse_mixture(session: CommandSession, target: Path | None) -> None:
     """Raise UsageError if a text and a JSON document would both go to standard output."""
     if target == DASH and session.output.as_json:
-        raise click.UsageError("--json needs standard output: name a file")
+        raise click.UsageError("with --json, standard output is used for the JSON document: give a file name")
 
 
 @contextmanager

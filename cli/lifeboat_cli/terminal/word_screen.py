@@ -29,23 +29,25 @@ def has_terminal(output: CommandOutput) -> bool:
 def show_key_words(output: CommandOutput, key_words: Sequence[str], key_id: str) -> None:
     """Show all words until they are written down."""
     with _private_screen(output):
-        output.note(f"These 24 words are your key {key_id}. Write them on paper, with their numbers.")
-        output.note("Anyone who has them has your key. Without them and without this machine, the key is lost.")
+        output.note(f"These 24 recovery words contain your key {key_id}. Write the words on paper, with their numbers.")
+        output.note(
+            "Anyone who has these words has your key. If you lose both the words and this machine, the key is lost."
+        )
         _lines(output, "", *_sheet(output, key_words), "")
-        _pause("Press Enter when you have written them down")
+        _pause("Press Enter when you have written down the words")
 
 
 def ask_three_words(output: CommandOutput, key_words: Sequence[str]) -> bool:
     """Ask for three words and return whether all were right. Each can be answered three times."""
     with _private_screen(output):
-        output.note("Now type three of them from the paper.")
+        output.note("Now type three of the words from the paper.")
         return all(_answered(output, key_words, place) for place in word_challenge.choose_places())
 
 
 def type_words(output: CommandOutput) -> UserKey:
     """Return the key of typed words, one or several per line. Only Ctrl-C ends it without a key."""
     with _private_screen(output):
-        output.note("Type the 24 words in order, one at a time or all at once. Ctrl-C stops.")
+        output.note("Type the 24 words in order, one word or several words at a time. Press Ctrl-C to stop.")
         found = _typed(output)
         while True:
             try:
@@ -60,7 +62,7 @@ def _answered(output: CommandOutput, key_words: Sequence[str], place: int) -> bo
     for left in reversed(range(TRIES)):
         if word_challenge.is_right(key_words, place, _ask(f"Word {place}")):
             return True
-        output.warn(f"that is not word {place}." + (" Try again." if left else ""))
+        output.warn(f"this is not word {place}." + (" Try again." if left else ""))
     return False
 
 
@@ -77,7 +79,9 @@ def _typed(output: CommandOutput) -> list[str]:
 
 def _corrected(output: CommandOutput, found: list[str]) -> list[str]:
     """Return the words with one of them replaced."""
-    number, _, word = _ask("Which word is wrong? Type its number and the right word, like 7 abandon").partition(" ")
+    number, _, word = _ask("Which word is wrong? Type its number and the right word, for example 7 abandon").partition(
+        " "
+    )
     place, right = number.strip(".):"), bip39_words.split_words(word)
     if not (place.isdigit() and 1 <= int(place) <= len(found) and len(right) == 1):
         return found
@@ -90,7 +94,7 @@ def _corrected(output: CommandOutput, found: list[str]) -> list[str]:
 def _unknown(place: int, word: str) -> str:
     near = bip39_words.nearest_words(word)
     offered = f" Did you mean {', '.join(near)}?" if near else ""
-    return f"word {place} is not in the word list.{offered}"
+    return f"word {place} is not in the list of recovery words.{offered}"
 
 
 def _ask(question: str) -> str:
@@ -121,7 +125,7 @@ def _private_screen(output: CommandOutput) -> Iterator[None]:
         if switched:
             console.clear()
         else:
-            output.warn("this terminal cannot hide the words afterwards: clear it yourself")
+            output.warn("this terminal cannot hide the recovery words again: clear the screen yourself")
         yield
     finally:
         if switched:

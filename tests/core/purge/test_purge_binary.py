@@ -89,7 +89,10 @@ def test_people_are_told_that_a_binary_file_that_changes_may_be_left_out(
     ada: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
-    assert "leave these files out after a change, unless they are cut: own.db" in "".join(capsys.readouterr())
+    assert (
+        "these files may be left out of captures after a change, unless the text is removed from them: own.db"
+        in "".join(capsys.readouterr())
+    )
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
     assert "after a change" not in "".join(capsys.readouterr())
 

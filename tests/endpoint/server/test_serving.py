@@ -116,14 +116,17 @@ def test_a_server_that_runs_names_a_command_that_works_beside_it(
     """`serve --join` would find the port in use, and leave a token behind."""
     session = EndpointSession(CommandOutput(as_json=False), tmp_path)
     endpoint_serve._print(session, ServedEndpoint("https://boat.example.com", "", "0.0.0.0", 8443), None, None)
-    assert f"To connect a machine: lifeboat endpoint token add TENANT --data {tmp_path}" in capsys.readouterr().out
+    assert (
+        f"To create a token for another machine: lifeboat endpoint token add TENANT --data {tmp_path}"
+        in capsys.readouterr().out
+    )
 
 
 def test_the_join_line_is_printed_apart_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pasted as one command, the token would stay in the history of the shell."""
     session = EndpointSession(CommandOutput(as_json=False), tmp_path)
     served, line = ServedEndpoint("https://boat.example.com", "", "0.0.0.0", 8443), "lifeboat+https://secret@boat/"
-    for is_repeated, promise in ((True, "printed again at every start"), (False, "not printed again")):
+    for is_repeated, promise in ((True, "it is printed at every start"), (False, "it is not printed again")):
         endpoint_serve._print(session, served, endpoint_serve._JoinToken("home", "secret", True, is_repeated), line)
         printed = capsys.readouterr().out
         assert printed.endswith(f"  {line}\n") and "  lifeboat remote add endpoint\n" in printed and promise in printed

@@ -61,7 +61,7 @@ def test_who_is_refused_learns_what_is_kept_what_may_be_and_what_this_needs() ->
         RemoteFull, match=r"305\.4 KB of the quota of 2\.0 MB are in use, and this request needs 2\.9 MB"
     ) as found:
         quota_of(Kept(312_759), 2 << 20).check(3_000_000)
-    assert found.value.fix == "free space at the remote, or ask its operator for a larger quota"
+    assert found.value.fix == "free space on the remote, or ask its operator for a larger quota"
 
 
 def test_a_quota_that_was_changed_holds_for_whoever_has_the_tenant_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,7 +157,10 @@ def test_an_endpoints_own_source_is_looked_at_where_no_tenant_uses_it(tmp_path: 
         assert verify_endpoint(endpoint, [office]).ok and verify_endpoint(endpoint, []).ok
         transit.denied.add("encrypt")
         (found,) = verify_endpoint(endpoint, [office]).findings
-        assert (found.kind, found.subject) == ("key", transit.spec()) and "refuses to encrypt (403)" in found.message
+        assert (found.kind, found.subject) == (
+            "key",
+            transit.spec(),
+        ) and "refused to encrypt (status 403)" in found.message
 
 
 def test_a_tenant_is_not_made_where_its_key_cannot_be_used(tmp_path: Path, transit: FakeTransit) -> None:

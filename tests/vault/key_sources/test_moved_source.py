@@ -84,7 +84,7 @@ def test_who_can_write_to_the_database_names_no_source(spec_of: Specs) -> None:
         theirs,
         ["nonsense"],
     ):
-        with pytest.raises(KeySourceRefused, match="has not signed it"):
+        with pytest.raises(KeySourceRefused, match="the change is not signed with the former key"):
             moved_key_source.follow_moves(note, one, opened)
 
 

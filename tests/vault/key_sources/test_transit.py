@@ -80,7 +80,7 @@ def test_damage_is_told_from_a_refusal(transit: FakeTransit) -> None:
 def test_a_key_that_is_gone_is_revoked(transit: FakeTransit) -> None:
     wrapped = source(transit.spec()).wrap(SECRET)
     del transit.keys["customer"]
-    with pytest.raises(KeyRevoked, match="refuses to decrypt") as caught:
+    with pytest.raises(KeyRevoked, match="refused to decrypt") as caught:
         source(transit.spec()).unwrap(wrapped)
     assert not caught.value.only_this and "transit/decrypt/customer" in str(caught.value.fix)
 
@@ -101,7 +101,7 @@ def test_a_token_that_is_withdrawn_is_revoked(transit: FakeTransit) -> None:
 
 def test_a_token_that_may_only_encrypt_is_refused_before_data_rests_on_it(transit: FakeTransit) -> None:
     transit.denied.add("decrypt")
-    with pytest.raises(KeySourceRefused, match="refuses to decrypt"):
+    with pytest.raises(KeySourceRefused, match="refused to decrypt"):
         key_source_registry.make_key(transit.spec(), outside=OUTSIDE)
 
 
@@ -117,7 +117,7 @@ def test_a_service_that_is_sealed_standing_by_or_busy_is_away(transit: FakeTrans
 @pytest.mark.parametrize("code", [400, 403, 404])
 def test_who_stands_before_the_service_revokes_nothing(transit: FakeTransit, code: int) -> None:
     transit.answer = status(code, b"<html>no such place</html>")
-    with pytest.raises(KeySourceAway, match="from another program"):
+    with pytest.raises(KeySourceAway, match="from a different service"):
         source(transit.spec()).wrap(SECRET)
 
 
@@ -244,9 +244,12 @@ def test_a_service_is_asked_whom_its_authority_knows(tmp_path: Path, monkeypatch
 
 def test_a_service_that_nobody_vouches_for_gets_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with fake_transit(monkeypatch, Certificates(tmp_path).serving) as transit:
-        with pytest.raises(KeySourceAway, match="has no trusted certificate") as caught:
+        with pytest.raises(KeySourceAway, match=r"the TLS certificate of .* is not trusted") as caught:
             source(transit.spec()).wrap(SECRET)
-        assert caught.value.fix == "give its certificate authority: ca=/path" and transit.server.asked == []
+        assert (
+            caught.value.fix == "add the certificate authority to the key source: ca=/path"
+            and transit.server.asked == []
+        )
 
 
 def test_a_client_certificate_logs_in_once_and_again_when_its_token_ended(
@@ -285,7 +288,7 @@ def test_a_certificate_that_may_log_in_no_more_is_revoked(tmp_path: Path, monkey
         monkeypatch.setenv("VAULT_TOKEN", "")
         monkeypatch.setenv("VAULT_CLIENT_CERT", str(made.cert))
         monkeypatch.setenv("VAULT_CLIENT_KEY", str(made.key))
-        with pytest.raises(KeyRevoked, match="refuses to log this endpoint in") as caught:
+        with pytest.raises(KeyRevoked, match="refused to log in") as caught:
             source(transit.spec(ca=made.ca)).wrap(SECRET)
         assert "auth/cert" in str(caught.value.fix)
 
@@ -293,7 +296,7 @@ def test_a_certificate_that_may_log_in_no_more_is_revoked(tmp_path: Path, monkey
 @pytest.mark.parametrize("option", ["ca", "cert"])
 def test_a_certificate_that_is_not_there_is_told(transit: FakeTransit, tmp_path: Path, option: str) -> None:
     spec = transit.spec(**{option: tmp_path / "nothing.pem"}).replace("http://", "https://")
-    with pytest.raises(KeySourceRefused, match="a certificate cannot be used"):
+    with pytest.raises(KeySourceRefused, match="a certificate file cannot be used"):
         source(spec).wrap(SECRET)
 
 

@@ -115,7 +115,7 @@ class DataKeyCache:
         with self._guard:
             asking = self._asking.setdefault(key_id, threading.Lock())
         if not asking.acquire(timeout=_PATIENCE):
-            raise KeySourceAway(f"the data key {key_id} was not delivered within {_PATIENCE:.0f} seconds")
+            raise KeySourceAway(f"the key source did not deliver the data key {key_id} within {_PATIENCE:.0f} seconds")
         try:
             held = self._held.get(key_id)
             if held is not None and self._clock.monotonic() < held.until:

@@ -73,11 +73,11 @@ class DataKeys:
         the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultError.EXISTS.
         """
         if scope not in SCOPES:
-            raise ValueError(f"{scope!r} is neither {' nor '.join(SCOPES)}")
+            raise ValueError(f"the scope must be one of tenant and agent, but is {scope!r}")
         with documents.changing():
             with contextlib.suppress(errors.VaultMissing):
                 documents.read()
-                raise errors.VaultError.EXISTS(f"{documents.name} already holds data keys")
+                raise errors.VaultError.EXISTS(f"data keys exist already in {documents.name}")
             wrapping = key_source_registry.open_key_source(source, outside=outside)
             document = KeyDocument(tenant_id, wrapping.spec, scope)
             document = document.with_key(_wrapped(tenant_id, WHOLE, os.urandom(KEY_BYTES), wrapping, clock))
@@ -289,7 +289,7 @@ def _unnoticed(key_id: str) -> None:
 def _named(document: KeyDocument, key_id: str) -> WrappedKey:
     found = document.named(key_id)
     if found is None:
-        raise errors.KeyRevoked(f"there is no data key {key_id}: it was destroyed", only_this=True)
+        raise errors.KeyRevoked(f"the data key {key_id} does not exist, because it was destroyed", only_this=True)
     return found
 
 

@@ -60,7 +60,7 @@ class FolderKeyDocumentStore:
             with translate_errors():
                 return read_all(self._files, self._folder / FILE)
         except FileNotFoundError:
-            raise errors.VaultMissing(f"{self.name} does not exist") from None
+            raise errors.VaultMissing(f"the file with the data keys, {self.name}, does not exist") from None
 
     def replace(self, data: bytes) -> None:
         with translate_errors():
@@ -75,7 +75,7 @@ class FolderKeyDocumentStore:
     def changing(self) -> Iterator[None]:
         with translate_errors():
             self._files.make_folders(self._folder, 0o700)
-        busy = errors.VaultBusy(f"{self._folder}: another process is changing the data keys")
+        busy = errors.VaultBusy(f"another process is changing the data keys in {self._folder}")
         with hold_lock_file(self._folder / LOCK, seconds=_LOCK_SECONDS, busy=busy):
             self._allowed()
             yield

@@ -46,7 +46,7 @@ class SealingKeys(NamedTuple):
 def sealing_keys(key: bytes | bytearray, *, tenant: str, agent: str, key_id: str) -> SealingKeys:
     """Derive the keys of an agent. `key` is the data key (32 bytes), `key_id` its id (12 hexadecimal characters)."""
     if len(key) != KEY_BYTES:
-        raise ValueError(f"a data key has {KEY_BYTES} bytes")
+        raise ValueError(f"a data key must have {KEY_BYTES} bytes")
     owner = _joined(tenant, agent, key_id)
 
     def derived(use: bytes) -> bytes:
@@ -121,7 +121,7 @@ class KeyedSealer:
         found = key_id_of(sealed)
         if not found:
             return _damaged(kind)
-        return OtherDataKey(f"the {kind} is sealed under the data key {found}, not {self._id}", key_id=found)
+        return OtherDataKey(f"the {kind} is encrypted with the data key {found}, not with {self._id}", key_id=found)
 
     def _binding(self, kind: str) -> bytes:
         """Return the associated data; cached, because a few kinds have thousands of values."""
@@ -151,4 +151,4 @@ def _unpadded(padded: bytes) -> bytes:
 
 
 def _damaged(kind: str) -> VaultDamaged:
-    return VaultDamaged(f"a sealed {kind} is damaged, or belongs to another vault")
+    return VaultDamaged(f"an encrypted {kind} is damaged, or belongs to another vault")

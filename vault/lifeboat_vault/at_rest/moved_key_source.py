@@ -88,6 +88,8 @@ def _read(note: Any) -> _MoveNote | None:
 
 def _unknown() -> KeySourceRefused:
     return KeySourceRefused(
-        "the database has a different key source from endpoint.json, and the former one has not signed it",
-        fix="if the key source was changed there, set the same key_source in endpoint.json of this machine",
+        "the key source in the database differs from the one in endpoint.json, and the change is not signed with "
+        "the former key",
+        fix="if you changed the key source on another machine, set the same key_source in endpoint.json on this "
+        "machine",
     )

@@ -78,13 +78,15 @@ def decode_key_document(data: bytes, name: str, tenant: str) -> KeyDocument:
     try:
         found = json_codec.decode_json(data)
         if (found["kind"], found["version"]) != (KIND, VERSION):
-            raise ValueError(f"version {found['version']}")
+            raise ValueError(f"unknown version {found['version']}")
         keys = tuple(_key(each) for each in found["keys"])
         document = KeyDocument(str(found["tenant"]), str(found["source"]), str(found["scope"]), keys)
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError) as error:
         raise VaultDamaged(f"{name} contains no valid data keys: {error}") from None
     if document.tenant != tenant:
-        raise VaultDamaged(f"{name} holds the data keys of the tenant {document.tenant}, not of {tenant}")
+        raise VaultDamaged(
+            f"{name} contains the data keys of the tenant {document.tenant}, but those of {tenant} are expected"
+        )
     return document
 
 
@@ -106,7 +108,7 @@ def unpack_key_payload(data: bytes, tenant: str, wrapped: WrappedKey) -> bytes:
         owner = (found["tenant"], found["scope"], found["id"])
         key = from_base64(found["key"], KEY_BYTES)
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError):
-        raise VaultDamaged(f"the data key {wrapped.id} does not unwrap to a key") from None
+        raise VaultDamaged(f"the decrypted content of data key {wrapped.id} is not a key") from None
     if owner != (tenant, wrapped.scope, wrapped.id):
-        raise VaultDamaged(f"the data key {wrapped.id} was replaced by another one")
+        raise VaultDamaged(f"the data key {wrapped.id} was exchanged for another data key")
     return key

@@ -120,14 +120,14 @@ class ArtifactBodies:
             return None
         body = ObjectReader(self._metadata, self._blobs, self._columns).read(number)
         if hashlib.sha256(body).hexdigest() != sha256:
-            raise VaultDamaged(f"the object {number} is damaged")
+            raise VaultDamaged(f"the stored object {number} is damaged")
         return body
 
     def fill(self, sha256: str, body: bytes) -> bool:
         """Store bytes for every leaf with this SHA-256 that commits to them, as `fill_leaf`; False when no kept state
         has it. Raises DraftInvalid when no such leaf commits to them."""
         if hashlib.sha256(body).hexdigest() != sha256:
-            raise DraftInvalid("the bytes have a different SHA-256")
+            raise DraftInvalid("the content does not match its SHA-256 digest")
         named = {Leaf(row[1], self._salt(row[2])) for row in self._named(sha256)}
         fitting = [leaf for leaf in named if merkle.leaf_holds(leaf, body)]
         if named and not fitting:

@@ -59,7 +59,7 @@ def decode_body(encoded: Encoded, size: int, base: bytes | None = None) -> bytes
     except (zstd.ZstdError, ApplyError) as error:
         raise CodingError(str(error)) from error
     if len(body) != size:
-        raise CodingError(f"{len(body)} bytes, expected {size}")
+        raise CodingError(f"the decoded content has {len(body)} bytes, expected {size}")
     return body
 
 

@@ -59,9 +59,9 @@ class ObjectReader:
             missing = chain[-1].base if chain else number
             too_long = len(chain) > DEEPEST_CHAIN + 1
             raise errors.VaultDamaged(
-                f"the object {number} has a chain of bases that is too long"
+                f"the stored object {number} depends on too many other objects"
                 if too_long
-                else f"the object {missing} is missing"
+                else f"the stored object {missing} is missing"
             )
         return chain
 
@@ -76,7 +76,7 @@ class ObjectReader:
         """Return an object's row. Raises VaultDamaged."""
         row = self._metadata.row(sql.OBJECT, (number,))
         if row is None:
-            raise errors.VaultDamaged(f"the object {number} is missing")
+            raise errors.VaultDamaged(f"the stored object {number} is missing")
         return StoredObject(number, *row)
 
     def decode(self, stored: StoredObject, base: bytes | None = None) -> bytes:
@@ -91,7 +91,7 @@ class ObjectReader:
         try:
             return body_encoding.decode_body(Encoded(stored.coding, held), stored.size, base)
         except body_encoding.CodingError as error:
-            raise errors.VaultDamaged(f"the object {stored.number} cannot be decoded: {error}") from error
+            raise errors.VaultDamaged(f"the stored object {stored.number} cannot be decoded: {error}") from error
 
 
 class ObjectWriter:
@@ -154,7 +154,7 @@ class ObjectWriter:
         VaultDamaged for wrong bytes: encoded again, they could no longer be repaired through their base."""
         body = self._objects.read(number)
         if not self._is_right(number, body):
-            raise errors.VaultDamaged(f"the object {number} is damaged")
+            raise errors.VaultDamaged(f"the stored object {number} is damaged")
         rests_on, depth, encoded = self._encode(body, base)
         coding, data, file = self.place_encoded(encoded)
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))

@@ -78,7 +78,7 @@ def open_redaction(columns: ColumnSealer, document: str) -> Redaction:
     try:
         return redactions.decode_redaction(json_of(columns.text_of(REDACTION, document)))
     except RedactionInvalid as error:
-        raise VaultDamaged(f"a stored redaction is damaged: {error.message}") from None
+        raise VaultDamaged(f"a stored purge record is damaged: {error.message}") from None
 
 
 def read_redactions(metadata: MetadataStore, columns: ColumnSealer) -> VaultRedactions:

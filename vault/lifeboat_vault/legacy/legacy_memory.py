@@ -179,7 +179,7 @@ class LegacyMemory:
 
 
 def _line(put: RecordPut) -> bytes:
-    assert put.line is not None, "this client cannot purge"
+    assert put.line is not None, "a client without signatures cannot purge"
     return put.line
 
 
@@ -237,7 +237,7 @@ def check_record(record: JsonObject, *, entry: str, line: int) -> None:
         for moment in stated:
             times.parse_time(moment)
     except (TypeError, ValueError):
-        raise BadDocument("a record without a time", entry=entry, line=line) from None
+        raise BadDocument("the record has no valid time", entry=entry, line=line) from None
 
 
 def _minting(vault: Vault) -> Callable[..., str]:

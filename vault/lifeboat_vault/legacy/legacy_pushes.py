@@ -129,7 +129,7 @@ def accept_partial_delta(
 
 def _head_of(vault: Vault) -> SequenceRow:
     head = vault.head()
-    assert head is not None, "a first state must contain at least the manifest"
+    assert head is not None, "the first sequence of an agent must contain at least the manifest"
     return head
 
 
@@ -160,7 +160,7 @@ def _commit(
 
 def _check_agent(vault: Vault, agent_id: str) -> None:
     if agent_id.lower() != vault.agent_id.lower():
-        raise ApplyError.WRONG_AGENT(f"the bundle is of the agent {agent_id}, not of {vault.agent_id}")
+        raise ApplyError.WRONG_AGENT(f"the pushed data belongs to the agent {agent_id}, not to {vault.agent_id}")
 
 
 def check_not_adopted(vault: Vault) -> None:
@@ -168,8 +168,7 @@ def check_not_adopted(vault: Vault) -> None:
     if is_adopted(vault):
         head = vault.head()
         raise StaleBase(
-            "a device of Lifeboat writes this agent: clients without signatures can restore it, but no longer "
-            "change it",
+            "a machine with Lifeboat writes this agent, so clients without signatures can only restore the agent",
             sequence=None if head is None else head.number,
         )
 
@@ -186,7 +185,10 @@ def _checked_base(vault: Vault, base: int) -> SequenceRow:
 
 def _stale(head: SequenceRow, base: int | None) -> StaleBase:
     made_on = "nothing" if base is None else str(base)
-    return StaleBase(f"the newest sequence at the endpoint is {head.number}, not {made_on}", sequence=head.number)
+    return StaleBase(
+        f"the newest sequence on the endpoint is {head.number}, but the pushed data is based on {made_on}",
+        sequence=head.number,
+    )
 
 
 def _check_credentials(reader: SnapshotReader) -> None:
@@ -196,7 +198,7 @@ def _check_credentials(reader: SnapshotReader) -> None:
 
 def _check_payloads(body: bytes) -> None:
     for credential_id in credentials_in_clear(json_codec.decode_object(body, entry=archive_layout.CREDENTIALS)):
-        raise RemoteRefused(f"the credential {credential_id} is not encrypted: nothing of this request was stored")
+        raise RemoteRefused(f"the credential {credential_id} is not encrypted, so nothing of this request was stored")
 
 
 # Snapshots ----------------------------------------------------------------------------------------------------------
@@ -310,7 +312,7 @@ def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | No
                 _check_payloads(body)
             yield item.path, EntryPut(entry_metas.check_meta(item.path, item.meta), body)
         else:
-            raise RemoteRefused(f"{item.path}: a delta without proof must contain whole files")
+            raise RemoteRefused(f"{item.path}: a delta without signature must contain whole files, not patches")
 
 
 def _notes_after(state: VaultState, memory: LegacyMemory) -> dict[str, EntryPut | None]:

@@ -45,7 +45,7 @@ def format_join_line(join: JoinLine) -> str:
     query = f"?pin={join.pin}" if join.pin else ""
     text = f"{PREFIX}{parts.scheme}://{userinfo}@{parts.netloc}{parts.path.rstrip('/')}/{query}"
     if parse_join_line(text) != JoinLine(join.url.rstrip("/"), join.token, join.pin):
-        raise RemoteError.JOIN_INVALID("these parts do not form a join line")
+        raise RemoteError.JOIN_INVALID("the given parts do not form a valid join line")
     return text
 
 
@@ -60,10 +60,13 @@ def parse_join_line(text: str) -> JoinLine:
     if scheme not in ("https", "http"):
         raise RemoteError.JOIN_INVALID(f"a join line begins with {PREFIX}https://")
     if not _TOKEN.match(token):
-        raise RemoteError.JOIN_INVALID("the join line contains no token: it may have been cut off when it was copied")
+        raise RemoteError.JOIN_INVALID(
+            "the join line contains no token: a part may be missing because it was not copied completely"
+        )
     if pin and not _PIN.match(pin):
         raise RemoteError.JOIN_INVALID(
-            "the pin of the join line is not 64 hexadecimal digits: it may have been cut off"
+            "the pin in the join line must have 64 hexadecimal digits: a part may be missing because it was not "
+            "copied completely"
         )
     return JoinLine(f"{scheme}://{host}{path.rstrip('/')}", token, pin)
 
@@ -76,7 +79,7 @@ def _parts(address: str) -> tuple[str, str, str, str, dict[str, list[str]]]:
         userinfo, _, host = found.netloc.rpartition("@")
         query = parse_qs(found.query, strict_parsing=bool(found.query))
     except ValueError:
-        raise RemoteError.JOIN_INVALID("the join line is not a valid URL") from None
+        raise RemoteError.JOIN_INVALID("the address in the join line is not a valid URL") from None
     if not found.hostname or found.fragment:
-        raise RemoteError.JOIN_INVALID("the join line contains no host")
+        raise RemoteError.JOIN_INVALID("the address in the join line contains no host name")
     return found.scheme.lower(), host, found.path, userinfo, query

@@ -78,11 +78,11 @@ def compare_head(here: states.Sequence, there: RemoteSequence | None) -> RemoteV
     """Compare the remote's newest state with this one: number, digest and signature."""
     result = RemoteVerification(here.number)
     if there is None:
-        result.findings.append("the remote has no sequence")
+        result.findings.append("the remote has no sequence of this agent")
     elif there.number != here.number:
-        result.findings.append(f"the newest sequence at the remote is {there.number}, not {here.number}")
+        result.findings.append(f"the newest sequence on the remote is {there.number}, but {here.number} is expected")
     elif there.digest != here.digest:
-        result.findings.append(f"sequence {here.number} has a different digest at the remote")
+        result.findings.append(f"the digest of sequence {here.number} on the remote differs from the local digest")
     elif problem := _signature_problem(here, there):
         result.findings.append(problem)
     return result
@@ -91,14 +91,14 @@ def compare_head(here: states.Sequence, there: RemoteSequence | None) -> RemoteV
 def _signature_problem(here: states.Sequence, there: RemoteSequence) -> str | None:
     """Check the remote's signature, which may be newer than the local one and only has to be valid."""
     if there.signature is None:
-        return None if here.signature is None else f"the signature of sequence {here.number} is missing"
+        return None if here.signature is None else f"the signature of sequence {here.number} is missing on the remote"
     found = states.Sequence(
         here.agent_id, there.number, there.base, there.epoch, there.time, there.digest, there.signature
     )
     try:
         sequence_signatures.verify_sequence(found, None)
     except SignatureError:
-        return f"the signature of sequence {here.number} at the remote is invalid"
+        return f"the signature of sequence {here.number} on the remote is not valid"
     return None
 
 
@@ -109,7 +109,7 @@ def compare_bodies(
     A missing large artifact is no problem, because those are sent separately."""
     items: list[Entry | Record] = [*sample.entries, *sample.records]
     if len(found) != len(items):
-        result.findings.append(f"the remote returned {len(found)} of {len(items)} items")
+        result.findings.append(f"the remote returned {len(found)} items, but {len(items)} were requested")
         return result
     for item, body in zip(items, found, strict=True):
         if body is None and isinstance(item, Entry) and artifact_index.is_referenced(item.meta):
@@ -117,9 +117,9 @@ def compare_bodies(
         result.items += 1
         result.bytes += len(body or b"")
         if body is None:
-            result.findings.append(f"{_named(item)} is missing")
+            result.findings.append(f"{_named(item)} is missing on the remote")
         elif not merkle.leaf_holds(item.leaf, body):
-            result.findings.append(f"{_named(item)} was returned changed")
+            result.findings.append(f"the content of {_named(item)} on the remote differs from the local content")
     return result
 
 

@@ -62,11 +62,17 @@ def stored_buckets(metadata: MetadataStore, columns: ColumnSealer) -> list[bytes
     held = [value for (value,) in metadata.rows(sql.BUCKETS)]
     if columns.is_plain:
         if len(held) != merkle.BUCKETS:
-            raise VaultDamaged(f"there are hashes of {len(held)} buckets")
+            raise VaultDamaged(
+                f"the vault must contain {merkle.BUCKETS} intermediate hashes of its newest state, "
+                f"but contains {len(held)}"
+            )
         return held
     opened = b"".join(columns.sealer.open(f"{BUCKETS} {group}", value) for group, value in enumerate(held))
     if len(opened) != merkle.BUCKETS * LEAF_BYTES:
-        raise VaultDamaged(f"there are hashes of {len(opened) // LEAF_BYTES} buckets")
+        raise VaultDamaged(
+            f"the vault must contain {merkle.BUCKETS} intermediate hashes of its newest state, but "
+            f"contains {len(opened) // LEAF_BYTES}"
+        )
     return [opened[start : start + LEAF_BYTES] for start in range(0, len(opened), LEAF_BYTES)]
 
 

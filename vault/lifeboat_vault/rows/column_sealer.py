@@ -41,9 +41,9 @@ class ColumnSealer:
             return
         row = metadata.row(sql.VAULT)
         if row is None:
-            raise VaultDamaged("the tables contain no vault")
+            raise VaultDamaged("the database tables contain no vault")
         if len(row[2]) == SEED_BYTES:
-            raise OtherDataKey("the vault is no longer sealed")
+            raise OtherDataKey("the vault is no longer encrypted, but a data key was given")
         self.sealer.open(SEED, bytes(row[2]))
 
     # Values -----------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class ColumnSealer:
         try:
             sealed = base64.b64decode(held, validate=True)
         except (binascii.Error, ValueError):
-            raise VaultDamaged(f"a sealed {kind} is damaged") from None
+            raise VaultDamaged(f"an encrypted {kind} is damaged") from None
         return self.sealer.open(kind, sealed).decode()
 
     # Buckets ----------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def json_of(text: str) -> Any:
     try:
         return json_codec.decode_json(text.encode())
     except (msgspec.DecodeError, AttributeError) as error:
-        raise VaultDamaged(f"a row contains invalid JSON: {error}") from error
+        raise VaultDamaged(f"a database row contains invalid JSON: {error}") from error
 
 
 def sequence_row(row: Row, pins: list[Pin]) -> SequenceRow:

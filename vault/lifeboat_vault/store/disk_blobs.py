@@ -53,7 +53,7 @@ class DiskBlobs:
             with translate_errors():
                 return read_all(self._files, self._folder / name)
         except FileNotFoundError:
-            raise errors.VaultDamaged(f"the file {name} with stored contents is missing") from None
+            raise errors.VaultDamaged(f"the file {name}, which contains stored content, is missing") from None
 
     def names(self) -> Iterator[str]:
         with translate_errors():

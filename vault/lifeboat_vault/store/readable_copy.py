@@ -56,7 +56,7 @@ def _copy_both(path: Path, copy: Path) -> None:
         shutil.copyfile(_log_of(path), _log_of(copy))
         if _seen(path) == before:
             return
-    raise OSError(f"{path} is being written and cannot be copied")
+    raise OSError(f"{path} cannot be copied, because another program is writing to the file")
 
 
 def _seen(path: Path) -> tuple[tuple[int, int], ...]:

@@ -46,7 +46,9 @@ def migrate_tables(
     """
     found = _version(metadata, file, table)
     if found > target:
-        raise errors.VaultNewer(f"{file} has schema {found}; this release supports {target}")
+        raise errors.VaultNewer(
+            f"{file} has database schema {found}, but this release supports only schemas up to {target}"
+        )
     if found == target:
         return None
     with metadata.transaction():
@@ -80,5 +82,5 @@ def _keep(metadata: MetadataStore, file: Path, version: int) -> Path:
 def _version(metadata: MetadataStore, file: Path, table: str) -> int:
     row = metadata.row(f"select schema from {table}")
     if row is None:
-        raise errors.VaultDamaged(f"{file} contains no table {table}")
+        raise errors.VaultDamaged(f"the database {file} contains no table {table}")
     return int(row[0])

@@ -56,7 +56,7 @@ class SqliteStore:
         before anything changes, and may raise to refuse it. Raises VaultMissing, VaultDamaged.
         """
         if not create and not path.exists():
-            raise errors.VaultMissing(f"{path} does not exist")
+            raise errors.VaultMissing(f"the database {path} does not exist")
         self._path = path
         self._tables = tables
         self._allowed = allowed
@@ -129,7 +129,7 @@ class SqliteStore:
         if self.is_read_only:
             raise self._refusal()
         if self._connection.in_transaction:
-            raise errors.VaultBusy(f"{self._path}: this connection already has a transaction or a snapshot open")
+            raise errors.VaultBusy(f"{self._path}: this connection has an open transaction or snapshot already")
         self._lock(wait)
         if self._allowed is not None:
             try:
@@ -139,7 +139,7 @@ class SqliteStore:
                 raise
 
     def _refusal(self) -> errors.VaultError:
-        message = f"{self._path}: it cannot be written"
+        message = f"the database {self._path} cannot be written"
         return errors.VaultFull(message) if _is_full(self._path.parent) else errors.VaultUnusable(message)
 
     def _lock(self, wait: bool) -> None:
@@ -200,7 +200,7 @@ class SqliteStore:
             broken = sum(1 for _ in self.rows("pragma foreign_key_check"))
         except errors.VaultDamaged as error:
             return [error.message]
-        return found + ([f"rows that refer to missing objects: {broken}"] if broken else [])
+        return found + ([f"number of database rows that refer to missing objects: {broken}"] if broken else [])
 
     def size(self) -> int:
         names = (self._path, self._path.with_name(self._path.name + "-wal"))
@@ -337,4 +337,4 @@ class _TranslatedErrors:
             raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
         if isinstance(error, UnicodeDecodeError):  # SQLite quotes damaged content, which may not be text
             damaged = errors.VaultDamaged
-            raise damaged(f"{self._path}: it contains invalid text", fix=_FIXES.get(damaged)) from error
+            raise damaged(f"the database {self._path} contains invalid text", fix=_FIXES.get(damaged)) from error

@@ -213,7 +213,7 @@ class SequenceCommit:
         if put.leaf is None and live is not None:
             return int(live[0])
         if put.leaf is None:
-            raise DraftInvalid(f"{path} has no content in the draft or in the newest state")
+            raise DraftInvalid(f"the content of {path} is missing in the change and in the newest sequence")
         if live is not None and live[2] == put.leaf.digest:
             return int(live[0])
         if self._known.applied.naming(put.leaf.digest) is None:
@@ -256,18 +256,18 @@ class SequenceCommit:
             leaf, line = self._arriving.line(put.id, put.leaf, put.line)
             put = put._replace(leaf=leaf, line=line)
         elif put.line is None:
-            raise DraftInvalid(f"the record {put.id} has neither a line nor a hash")
+            raise DraftInvalid(f"the record {put.id} has neither content nor a hash")
         if live is None:
             if put.operation == "update":
-                raise DraftInvalid(f"the record {put.id} cannot be updated: it is not in the newest state")
+                raise DraftInvalid(f"the record {put.id} cannot be updated, because it is not in the newest sequence")
             return _RecordRow(put, self._take_position(put.partition, ends), False)
         if put.operation == "create":
-            raise DraftInvalid(f"the record {put.id} cannot be created: it already exists")
+            raise DraftInvalid(f"the record {put.id} cannot be created, because it exists already")
         if live.first == number:
-            raise DraftInvalid(f"the record {put.id} occurs twice in one draft")
+            raise DraftInvalid(f"the change contains the record {put.id} twice")
         if live.partition != self._columns.partition(put.partition):
             known = self._columns.partition_of(live.partition)
-            raise DraftInvalid(f"the record {put.id} is in {known}, not in {put.partition}")
+            raise DraftInvalid(f"the record {put.id} belongs to the partition {known}, not to {put.partition}")
         if put.leaf is None and self._line(live.object) == put.line:
             return None
         return _RecordRow(put, live.position, True)

@@ -63,7 +63,7 @@ class Vault(VaultRepairing):
         bytes makes the ids of equal content equal. Raises VaultError.EXISTS."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         if (folder / FILE).exists():
-            raise errors.VaultError.EXISTS(f"{folder} already contains a vault")
+            raise errors.VaultError.EXISTS(f"{folder} contains a vault already")
         DiskBlobs(folder / BODIES, files)
         create_vault_file(folder / FILE, agent_id, files, clock, sealer, seed)
         return cls.open(folder, files=files, clock=clock, sealer=sealer)
@@ -132,7 +132,9 @@ class Vault(VaultRepairing):
     def _refuse_older_than(self, purges: int | None) -> None:
         count = vault_redactions.count_redactions(self._metadata).every
         if purges is not None and count > purges:
-            raise errors.RedactedMeanwhile(f"{count - purges} purges happened since the change was read")
+            raise errors.RedactedMeanwhile(
+                f"{count - purges} purges were applied after the change was read, so the change may contain purged text"
+            )
 
     def accept(
         self,
@@ -159,7 +161,7 @@ class Vault(VaultRepairing):
 
         def signed(made: Sequence) -> JsonObject | None:
             if sequence.digest != made.digest:
-                raise SignatureError(f"the pushed data does not match the digest of sequence {sequence.number}")
+                raise SignatureError(f"the pushed data does not match the signed digest of sequence {sequence.number}")
             return sequence.signature
 
         with self._transaction():
@@ -168,7 +170,7 @@ class Vault(VaultRepairing):
                 fits(head, epoch)
             if head is not None and sequence.number <= head.number:
                 raise errors.DraftInvalid(
-                    f"the latest sequence is {head.number}, so the next one cannot be {sequence.number}"
+                    f"the number of the next sequence must be larger than {head.number}, but is {sequence.number}"
                 )
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, moment_text(raw_time))
             origin = SequenceOrigin(self.agent_id, *place, kind, writer)
@@ -210,7 +212,7 @@ class Vault(VaultRepairing):
     ) -> SequenceOrigin:
         following = 0 if head is None else head.number + 1
         if number is not None and number < following:
-            raise errors.DraftInvalid(f"the next sequence is {following}, not {number}")
+            raise errors.DraftInvalid(f"the number of the next sequence must be {following}, but is {number}")
         base, newest = (None, time) if head is None else (head.number, max(head.time, time))
         chosen = following if number is None else number
         return SequenceOrigin(self.agent_id, chosen, base, self.epoch, newest, raw_time, kind, writer)
@@ -371,7 +373,7 @@ class Vault(VaultRepairing):
     def copy_to(self, folder: Path) -> None:
         """Write a consistent copy into a new folder; commits wait meanwhile. Raises VaultError.EXISTS."""
         if (folder / FILE).exists():
-            raise errors.VaultError.EXISTS(f"{folder} already contains a vault")
+            raise errors.VaultError.EXISTS(f"{folder} contains a vault already")
         # A vault that is not writable gets no commits meanwhile, and cannot be locked.
         with contextlib.nullcontext() if self._metadata.is_read_only else self._metadata.transaction():
             self._blobs.copy_to(folder / BODIES)

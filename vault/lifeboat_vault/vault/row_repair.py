@@ -124,7 +124,7 @@ class RowRepair:
             if present[key][0].object in self._damaged_objects:
                 whole[key] = item
         if merkle.digest_of_items(hashes) != self._digests[number]:
-            raise DraftInvalid(f"the sent data does not match the signed sequence {number}")
+            raise DraftInvalid(f"the received data does not match the signed sequence {number}")
         return changed, whole
 
     def _beside(self, number: int, changed: Mapping[RowKey, Item | None]) -> Iterator[int]:
@@ -153,7 +153,7 @@ class RowRepair:
         """Check the written rows against the digests, as the tables have them now. Raises VaultDamaged."""
         for number in numbers:
             if not self._comes_out(number, {}):
-                raise VaultDamaged(f"sequence {number} still does not match its signature")
+                raise VaultDamaged(f"after the repair, sequence {number} still does not match its signature")
 
     # Present rows -----------------------------------------------------------------------------------------------
 

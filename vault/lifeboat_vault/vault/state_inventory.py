@@ -60,7 +60,11 @@ class StateInventory:
         if self.damaged:
             return self.damaged[0].error
         changed = next(iter(self.damaged_records.items()), None)
-        return None if changed is None else SignatureError(f"the record {changed[0]} in {changed[1]} was changed")
+        return (
+            None
+            if changed is None
+            else SignatureError(f"the record {changed[0]} in {changed[1]} differs from the signed record")
+        )
 
 
 class DamagedEntry(NamedTuple):
@@ -149,7 +153,7 @@ class ProvenState(StateView):
         """Return the bytes of an entry. Raises KeyError, BodyAbsent, SignatureError."""
         body = self._state.body(path)
         if not self._is_proven(self._entries[path], body):
-            raise SignatureError(f"{path} was changed")
+            raise SignatureError(f"{path} differs from the signed content")
         return body
 
     def _is_proven(self, entry: Entry, body: bytes) -> bool:
@@ -249,7 +253,7 @@ def _record_items(
         yield merkle.record_item(record)
     for gone in state.gone():
         if not vouching.is_gone(gone):
-            raise SignatureError(f"the record {gone.id} in {gone.partition} is missing, and no purge removed it")
+            raise SignatureError(f"the record {gone.id} in {gone.partition} is missing, but no purge removed it")
         yield merkle.record_item(gone)
 
 

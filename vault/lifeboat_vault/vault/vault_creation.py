@@ -71,7 +71,7 @@ def new_seed() -> bytes:
 def open_seed(held: bytes, sealer: Sealer) -> bytes:
     """Return the seed. It also shows whether this sealer sealed the vault. Raises OtherDataKey, VaultDamaged."""
     if sealer is PLAIN and len(held) != ids.SEED_BYTES:
-        raise errors.OtherDataKey("the vault is sealed", key_id=key_id_of(held))
+        raise errors.OtherDataKey("the vault is encrypted, but no data key was given", key_id=key_id_of(held))
     return sealer.open(SEED, held)
 
 

@@ -60,7 +60,7 @@ class VaultPurging(VaultWriting):
         happened.
         """
         if redaction.agent_id != self.agent_id:
-            raise RedactionInvalid("the purge is of another agent")
+            raise RedactionInvalid("the purge belongs to a different agent")
         until = None if waits_until is None else moment_text(waits_until)
         with self._transaction():
             report = self._redact(redaction, until, decisions or {})

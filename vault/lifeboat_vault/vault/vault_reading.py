@@ -73,7 +73,7 @@ class VaultReading:
         self._clock = clock
         row = metadata.row(sql.VAULT)
         if row is None:
-            raise errors.VaultDamaged("the tables contain no vault")
+            raise errors.VaultDamaged("the database tables contain no vault")
         self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), open_seed(bytes(row[2]), sealer)
         self._seal_with(sealer)
 
@@ -144,7 +144,7 @@ class VaultReading:
         """Return a kept sequence. Raises UnknownSequence."""
         found = self.find(number)
         if found is None:
-            raise errors.UnknownSequence(f"sequence {number} does not exist, or was thinned")
+            raise errors.UnknownSequence(f"sequence {number} does not exist, or was deleted because of its age")
         return found
 
     def at(self, time: Moment) -> SequenceRow | None:
@@ -175,7 +175,7 @@ class VaultReading:
         """Return the state at a kept sequence, the head by default. Raises UnknownSequence."""
         row = self.head() if number is None else self.sequence(number)
         if row is None:
-            raise errors.UnknownSequence("the vault is empty: nothing was captured yet")
+            raise errors.UnknownSequence("no sequence was captured yet")
         return self.state_of(row)
 
     def state_of(self, row: SequenceRow) -> VaultState:
@@ -197,7 +197,7 @@ class VaultReading:
         """Return the current epoch, including one that another process raised since the vault was opened."""
         row = self._metadata.row(sql.VAULT)
         if row is None:
-            raise errors.VaultDamaged("the tables contain no vault")
+            raise errors.VaultDamaged("the database tables contain no vault")
         return int(row[3])
 
     # Records ----------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class VaultRepairing(VaultPurging):
             sequence_signatures.verify_sequence(row.as_sequence(self.agent_id), None)
             damaged = self.damaged_states()
             if number not in damaged:
-                raise DraftInvalid(f"sequence {number} is not damaged")
+                raise DraftInvalid(f"sequence {number} needs no repair, because it is not damaged")
             with self._writing() as writer:
                 done = self._restating(writer, damaged).run(number, state())
                 if has_room is not None:

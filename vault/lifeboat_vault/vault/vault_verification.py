@@ -205,7 +205,7 @@ class Verifier:
         except (VaultDamaged, VaultUnusable) as error:
             result.found("database", "vault.db", error.message)
         except (TypeError, ValueError, AttributeError) as error:
-            result.found("rows", "vault.db", f"a row has a value of the wrong type: {error}")
+            result.found("rows", "vault.db", f"a database row contains a value of the wrong type: {error}")
 
     # Bytes ------------------------------------------------------------------------------------------------------
 
@@ -232,11 +232,11 @@ class Verifier:
         result.bytes += len(body)
         applied = self._known.applied.naming(leaf)
         if applied is not None and (salt or sha256):
-            return f"the purge {applied.id} covers it, but it was not destroyed"
+            return f"the content still exists, although the purge {applied.id} removed it"
         if not self._known.every.hold(Leaf(leaf, salt), body):
             return "the content matches neither its signed hash nor a purge"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
-        return "the stored size or hash does not match the bytes" if wrong else None
+        return "the stored size or hash does not match the content" if wrong else None
 
     def _lacking(self, result: Verification) -> None:
         for number, leaf, first in list(self._metadata.rows(sql.LACKING_OBJECTS)):
@@ -258,12 +258,16 @@ class Verifier:
             except SignatureError as error:
                 result.found("signature", f"purge {redaction.id}", error.message)
             if redaction.agent_id != self._agent_id:
-                result.found("signature", f"purge {redaction.id}", "is of another agent")
+                result.found("signature", f"purge {redaction.id}", "the purge belongs to a different agent")
 
     def _gone(self, result: Verification) -> None:
         for record_id, leaf, number in self._metadata.rows(sql.LINELESS_RECORDS):
             if not self._known.every.is_gone(leaf):
-                result.found("body", f"record {record_id}", "the line is missing, and no purge removed it")
+                result.found(
+                    "body",
+                    f"record {record_id}",
+                    "the content of the record is missing, but no purge removed it",
+                )
                 result.damaged.append(int(number))
 
     # Digests and signatures -------------------------------------------------------------------------------------
@@ -278,7 +282,7 @@ class Verifier:
             for key, item in self._coming(before, row.number):
                 tree.add(key, item)
             if tree.root() != row.digest:
-                result.found_in_sequence("digest", row.number, "the state does not match its digest")
+                result.found_in_sequence("digest", row.number, "the content does not match the signed digest")
                 result.broken.append(row.number)
             result.sequences += 1
             before = row.number
@@ -316,12 +320,12 @@ class Verifier:
 
     def _intervals(self, result: Verification) -> None:
         for (subject,) in self._metadata.rows(sql.BAD_INTERVALS):
-            result.found("rows", subject, "ends before it starts")
+            result.found("rows", subject, "the last sequence of this row is before its first sequence")
         for statement in (sql.OVERLAPPING_ENTRIES, sql.OVERLAPPING_RECORDS):
             for (subject,) in self._metadata.rows(statement):
-                result.found("rows", subject, "occurs twice in one state")
+                result.found("rows", subject, "one sequence contains this item twice")
         for (partition,) in self._metadata.rows(sql.SPARSE_PARTITIONS):
-            result.found("rows", partition, "has gaps in its positions")
+            result.found("rows", partition, "a position in this partition is missing")
 
     def _buckets(self, result: Verification, rows: list[SequenceRow]) -> None:
         """Check what the next commit relies on. If it is wrong, the newest sequence must be repaired."""
@@ -344,12 +348,12 @@ class Verifier:
             self._wrong_buckets(result, [row])
 
     def _wrong_buckets(self, result: Verification, newest: list[SequenceRow]) -> None:
-        result.found("rows", "buckets", "do not match the newest state")
+        result.found("rows", "buckets", "the intermediate hashes do not match the newest sequence")
         result.broken += [row.number for row in newest if row.number not in result.broken]
 
     def _audit(self, result: Verification, rows: list[SequenceRow]) -> None:
         for number in audit_chain.find_broken_rows(self._metadata):
-            result.found("audit", f"row {number}", "does not continue the hash chain")
+            result.found("audit", f"row {number}", "the hash of this audit row does not continue the chain of hashes")
         commits = {
             row.subject: row.details.get("digest")
             for row in audit_chain.read_rows(self._metadata)
@@ -357,11 +361,17 @@ class Verifier:
         }
         for row in rows:
             if commits.get(str(row.number)) != row.digest.hex():
-                result.found_in_sequence("audit", row.number, "has a different digest in the audit")
+                result.found_in_sequence(
+                    "audit", row.number, "the audit log contains a different digest for this sequence"
+                )
         purged = {row.subject for row in audit_chain.read_rows(self._metadata) if row.kind == "purge"}
         applied = {redaction.id for redaction in self._known.applied}
         for redaction_id in sorted(purged ^ applied):
-            result.found("audit", f"purge {redaction_id}", "is missing in the audit or among the purges")
+            result.found(
+                "audit",
+                f"purge {redaction_id}",
+                "this purge is either missing in the audit log or missing among the stored purges",
+            )
 
 
 class _BucketTree:

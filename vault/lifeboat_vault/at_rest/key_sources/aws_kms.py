@@ -85,10 +85,10 @@ class _AwsKms:
         except exceptions.ClientError as error:
             raise self._refusal(what, str(error.response.get("Error", {}).get("Code", ""))) from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
-            raise self._without_credentials("there are no credentials for AWS") from None
+            raise self._without_credentials("no credentials for AWS were found") from None
         except exceptions.NoRegionError:
-            told = f"{self._spec}: the region of the key is unknown"
-            raise KeySourceRefused(told, fix=f"give it: {self._spec}?region=eu-central-1") from None
+            told = f"{self._spec}: the AWS region of the key is not known"
+            raise KeySourceRefused(told, fix=f"add the region: {self._spec}?region=eu-central-1") from None
         except exceptions.BotoCoreError as error:
             raise KeySourceAway(f"{self._spec} does not respond ({type(error).__name__})") from None
         return found
@@ -117,28 +117,33 @@ class _AwsKms:
         body = answer.raw.read(_MOST + 1)
         answer.raw.close()
         if len(body) > _MOST:
-            raise KeySourceAway(f"{self._spec} sent an invalid response")
+            raise KeySourceAway(f"{self._spec} sent a response that is too long")
         made = _library("botocore.awsrequest").AWSResponse
         return made(answer.url, answer.status_code, answer.headers, _KmsResponseBody(body))
 
     def _refusal(self, what: str, code: str) -> LifeboatError:
-        allow = f"allow this endpoint kms:{what.capitalize()} on the key, and enable the key"
+        allow = f"allow this endpoint the action kms:{what.capitalize()} on the key, and enable the key"
         if code in _REVOKED:
-            return KeyRevoked(f"{self._spec} refuses to {what} ({code})", fix=allow)
+            return KeyRevoked(f"{self._spec} refused to {what} (error {code})", fix=allow)
         if code in _OTHER:
-            told = f"{self._spec} is not the key, or not the context, that protects the data ({code})"
-            return KeyRevoked(told, only_this=True, fix="give the key and the context that wrapped the data key")
+            told = (
+                f"the data is protected by a different key than {self._spec}, or with a different encryption "
+                f"context (error {code})"
+            )
+            return KeyRevoked(
+                told, only_this=True, fix="give the key and the encryption context that the data key was encrypted with"
+            )
         if code in _CREDENTIALS:
-            return self._without_credentials(f"AWS refuses the credentials ({code})")
+            return self._without_credentials(f"AWS refused the credentials (error {code})")
         if code in _WRONG_KEY:
-            told = f"{self._spec} cannot wrap data keys ({code})"
-            return KeySourceRefused(told, fix="give a symmetric key for encryption and decryption")
+            told = f"{self._spec} cannot encrypt data keys (error {code})"
+            return KeySourceRefused(told, fix="give a symmetric key that can encrypt and decrypt")
         return KeySourceAway(f"{self._spec} does not respond ({code or 'no reason given'})")
 
     def _without_credentials(self, told: str) -> KeySourceRefused:
         """Return the error, and let the next request look for credentials again."""
         self._client = None
-        fix = "give the machine a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        fix = "give this machine an AWS role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         return KeySourceRefused(f"{self._spec}: {told}", fix=fix)
 
 
@@ -160,10 +165,10 @@ def _opened(where: str) -> ServiceKey:
     key, options = key_service.parse_options(spec, where, _OPTIONS)
     arn = _ARN.fullmatch(key)
     if arn is None and not _NAME.fullmatch(key):
-        raise KeySourceRefused(f"{spec} contains no key: give its ARN, its id or alias/NAME")
+        raise KeySourceRefused(f"{spec} names no key: add the ARN of the key, its id or alias/NAME")
     region = options.get("region")
     if arn is not None and region not in (None, arn[1]):
-        raise KeySourceRefused(f"{spec}: the key is in {arn[1]}, not in {region}")
+        raise KeySourceRefused(f"{spec}: the key is in the region {arn[1]}, but the given region is {region}")
     endpoint = options.get("endpoint")
     if endpoint is not None:
         key_service.check_address(spec, endpoint)
@@ -187,7 +192,7 @@ def _library(name: str) -> Any:
         found = importlib.import_module(name)
     except ImportError:
         raise KeySourceRefused(
-            f"key sources of the kind {SCHEME} need boto3, which is not installed",
+            f"key sources of the kind {SCHEME} need the Python package boto3, which is not installed",
             fix=install_command("boto3"),
         ) from None
     key_service.silence_loggers("botocore")

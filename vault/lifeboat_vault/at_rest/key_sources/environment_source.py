@@ -20,8 +20,9 @@ class EnvironmentKind:
     def make(self, where: str, *, outside: Path) -> None:
         if _read(where) is None:
             raise KeySourceRefused(
-                f"the variable {where} is not set",
-                fix=f"export {where}=$(openssl rand -hex {KEY_BYTES}) for a new endpoint, otherwise its present key",
+                f"the environment variable {where} is not set",
+                fix=f"for a new endpoint: export {where}=$(openssl rand -hex {KEY_BYTES}); otherwise set the "
+                "variable to the existing key",
             )
 
 
@@ -31,7 +32,9 @@ def _read(variable: str) -> bytes | None:
         return None
     key = parse_local_key(text)
     if key is None:
-        raise KeySourceRefused(f"the variable {variable} does not hold {KEY_BYTES} bytes as hexadecimal or base64")
+        raise KeySourceRefused(
+            f"the environment variable {variable} must contain {KEY_BYTES} bytes in hexadecimal or base64"
+        )
     return key
 
 

@@ -40,7 +40,7 @@ class FileKind:
         except FileExistsError:
             _read(path)
         except OSError as error:
-            raise KeySourceRefused(f"{path} cannot be created: {error.strerror or error}") from None
+            raise KeySourceRefused(f"the key file {path} cannot be created: {error.strerror or error}") from None
 
 
 def place_outside(where: str, outside: Path) -> Path:
@@ -48,12 +48,13 @@ def place_outside(where: str, outside: Path) -> Path:
     the disk would get the key too."""
     path = Path(where).expanduser()
     if not path.is_absolute():
-        raise KeySourceRefused(f"{where} is not an absolute path")
+        raise KeySourceRefused(f"the path of a key file must be absolute, but is {where}")
     found, data = path.resolve(), outside.resolve()
     if found.is_relative_to(data):
         raise KeySourceRefused(
-            f"{path} is in {outside}, the folder of the data: a thief of the data would also have the key",
-            fix=f"give a file outside of {outside}",
+            f"the key file {path} is in {outside}, the folder of the data: anyone who steals the data would also "
+            "have the key",
+            fix=f"use a key file outside of {outside}",
         )
     return found
 
@@ -66,21 +67,21 @@ def _read(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except NotRegular:
-        raise KeySourceRefused(f"{path} is not a regular file") from None
+        raise KeySourceRefused(f"the key file {path} is not a regular file") from None
     except OSError as error:
-        raise KeyRevoked(f"{path} cannot be read: {error.strerror or error}") from None
+        raise KeyRevoked(f"the key file {path} cannot be read: {error.strerror or error}") from None
     with os.fdopen(descriptor, "rb") as stream:
         _refuse_open_to_others(path, os.fstat(descriptor))
         key = parse_local_key(stream.read(_LONGEST).decode("ascii", "replace"))
     if key is None:
-        raise KeySourceRefused(f"{path} does not hold {KEY_BYTES} bytes as hexadecimal or base64")
+        raise KeySourceRefused(f"the key file {path} must contain {KEY_BYTES} bytes in hexadecimal or base64")
     return key
 
 
 def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
     if os.name != "nt" and status.st_mode & _OTHERS:
         mode = stat.S_IMODE(status.st_mode)
-        raise KeySourceRefused(f"{path} has mode {mode:04o}: other users can read it", fix=f"chmod 600 {path}")
+        raise KeySourceRefused(f"other users can read the key file {path} (mode {mode:04o})", fix=f"chmod 600 {path}")
 
 
 KEY_SOURCE_KIND = FileKind()

@@ -85,7 +85,7 @@ class ServiceKey:
     def unwrap(self, wrapped: bytes) -> bytes:
         checksum, kept = wrapped[:_CHECKSUM], wrapped[_CHECKSUM:]
         if checksum != _checksum(kept):
-            raise VaultDamaged(f"a data key that {self._spec} protects is damaged")
+            raise VaultDamaged(f"a data key that is encrypted with {self._spec} is damaged")
         return self._asked("decrypt", kept, lambda: self._service.decrypt(kept))
 
     def _asked(self, what: str, subject: bytes, ask: Callable[[], bytes]) -> bytes:
@@ -116,7 +116,7 @@ class ServiceKey:
                     self._asking += 1
                     return
                 if self._silences or now >= ends:
-                    raise KeySourceAway(f"{self._spec}: other requests are already waiting for it")
+                    raise KeySourceAway(f"{self._spec} is busy: other requests to this key source are waiting")
                 self._room.wait(ends - now)
 
     def _raise_known(self, now: float, what: str, subject: bytes) -> None:
@@ -125,9 +125,9 @@ class ServiceKey:
             if refused is not None and now < until:
                 raise copy.copy(refused)
         if now < self._silent_until:
-            raise KeySourceAway(f"{self._spec} did not respond a moment ago")
+            raise KeySourceAway(f"{self._spec} did not respond to an earlier request, and is not asked again yet")
         if self._left >= _MOST_LEFT:
-            raise KeySourceAway(f"{self._spec} has {self._left} requests waiting")
+            raise KeySourceAway(f"{self._spec} has not answered {self._left} earlier requests")
 
     def _leave(self, *, silent: bool) -> None:
         with self._room:
@@ -192,7 +192,9 @@ def check_key_source(source: KeySource) -> None:
     except KeyRevoked as error:
         raise KeySourceRefused(error.message, fix=error.fix) from None
     if not same:
-        raise KeySourceRefused(f"{source.spec} does not unwrap what it wrapped")
+        raise KeySourceRefused(
+            f"{source.spec} returned a different value when it decrypted a value that it had encrypted"
+        )
 
 
 def _checksum(kept: bytes) -> bytes:
@@ -218,12 +220,14 @@ def parse_options(spec: str, where: str, known: Collection[str]) -> Parts:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
     except ValueError:
-        raise KeySourceRefused(f"{kind}: the text after the question mark is not name=value&name=value") from None
+        raise KeySourceRefused(
+            f"{kind}: the text after the question mark must have the form name=value&name=value"
+        ) from None
     options = dict(pairs)
     wrong = sorted({name for name, value in pairs if name not in known or not value})
     if wrong or len(options) != len(pairs):
         raise KeySourceRefused(
-            f"{kind}: the options are {', '.join(sorted(known))}, each at most once and with a value"
+            f"{kind}: allowed options are {', '.join(sorted(known))}, each at most once and with a value"
         )
     return place, options
 
@@ -235,7 +239,7 @@ def parse_cache_seconds(spec: str, options: dict[str, str]) -> float:
         return CACHE_SECONDS
     if not text.isascii() or not text.isdecimal() or not _SHORTEST_CACHE <= int(text[:9]) <= _LONGEST_CACHE:
         raise KeySourceRefused(
-            f"{spec}: {CACHE} must be a number of seconds from {_SHORTEST_CACHE} to {_LONGEST_CACHE}"
+            f"{spec}: the option {CACHE} must be a number of seconds from {_SHORTEST_CACHE} to {_LONGEST_CACHE}"
         )
     return float(text)
 
@@ -247,11 +251,11 @@ def check_address(spec: str, url: str) -> None:
         found = urlsplit(url)
         host, is_plain, _ = found.hostname or "", found.scheme == "http", found.port
     except ValueError:
-        raise KeySourceRefused("the address of the key source cannot be read") from None
+        raise KeySourceRefused("the address of the key source is not a valid URL") from None
     if found.username is not None or found.password is not None:
         raise KeySourceRefused("the address of a key source must not contain a user name or password")
     if not host or not (found.scheme == "https" or (is_plain and _is_loopback(host))):
-        raise KeySourceRefused(f"{spec}: the address must begin with https://")
+        raise KeySourceRefused(f"the address of the key source {spec} must begin with https://")
 
 
 def is_plain(url: str) -> bool:

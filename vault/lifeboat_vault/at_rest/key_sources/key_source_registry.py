@@ -59,7 +59,9 @@ def _found(spec: str) -> tuple[KeySourceKind, str]:
     name, _, where = spec.partition(":")
     point = _entry_points().get(name)
     if point is None or not where:
-        raise KeySourceRefused(f"{spec!r} is not one of: {', '.join(f'{each}:...' for each in list_kinds())}")
+        raise KeySourceRefused(
+            f"the key source {spec!r} is unknown; use one of: {', '.join(f'{each}:...' for each in list_kinds())}"
+        )
     kind: KeySourceKind = point.load()
     return kind, where
 

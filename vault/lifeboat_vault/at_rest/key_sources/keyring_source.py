@@ -35,7 +35,7 @@ class KeyringKind:
         except KeyRevoked as error:
             raise KeySourceRefused(error.message) from None
         if answer["secret"] is None or parse_local_key(answer["secret"]) is None:
-            raise KeySourceRefused(f"the keyring could not store a key under the name {where}")
+            raise KeySourceRefused(f"the key could not be stored in the keyring under the name {where}")
 
 
 def _read(name: str) -> bytes | None:
@@ -44,7 +44,7 @@ def _read(name: str) -> bytes | None:
         return None
     key = parse_local_key(secret)
     if key is None:
-        raise KeySourceRefused(f"the entry {name} of the keyring is not a key")
+        raise KeySourceRefused(f"the keyring entry {name} does not contain a key")
     return key
 
 
@@ -63,7 +63,7 @@ def _asked(what: str, name: str, secret: str | None) -> JsonObject:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict) or "secret" not in answer:
-        why = answer.get("error") if isinstance(answer, dict) else ran.problem or f"status {ran.exit_status}"
+        why = answer.get("error") if isinstance(answer, dict) else ran.problem or f"exit status {ran.exit_status}"
         raise KeyRevoked(f"{SCHEME}:{name}: the keyring did not respond ({why})")
     return answer
 

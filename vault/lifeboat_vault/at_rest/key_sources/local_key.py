@@ -46,7 +46,7 @@ class LocalKey:
     def unwrap(self, wrapped: bytes) -> bytes:
         key = self._key()
         if not wrapped.startswith(_mark(key)):
-            told = f"{self._spec} holds a different key from the one that protects the data"
+            told = f"{self._spec} contains a different key than the one that protects the data"
             raise KeyRevoked(
                 told, only_this=True, fix="store the key there that the other processes of the endpoint use"
             )
@@ -54,12 +54,12 @@ class LocalKey:
         try:
             return _decrypt(sealed, _mark(key), nonce, key)
         except (CryptoError, ValueError, TypeError):
-            raise VaultDamaged(f"a data key that {self._spec} protects is damaged") from None
+            raise VaultDamaged(f"a data key that is encrypted with {self._spec} is damaged") from None
 
     def _key(self) -> bytes:
         key = self._read()
         if key is None:
-            raise KeyRevoked(f"{self._spec} has no key")
+            raise KeyRevoked(f"{self._spec} contains no key")
         return key
 
 

@@ -43,7 +43,7 @@ _PLACE = re.compile(r"/(?:v1/)?([\w.-]+(?:/[\w.-]+)*)/keys/([\w.-]{1,256})")
 _TOKEN = "VAULT_TOKEN"
 _MOST = 65536
 """Maximum bytes of a token file, and of an answer."""
-_LOGIN = "log this endpoint in"
+_LOGIN = "log in"
 _GONE = ("encryption key not found", "no handler for route", "unsupported path")
 _OTHER = ("disallowed by policy", "invalid ciphertext", "message authentication failed", "version")
 """Message of the service for a text wrapped under a withdrawn version or another key."""
@@ -110,7 +110,7 @@ class _Transit:
         options, environment = self._options, os.environ
         if "token-env" in options:
             name = options["token-env"]
-            return environment.get(name) or self._without_token(f"the variable {name} is not set")
+            return environment.get(name) or self._without_token(f"the environment variable {name} is not set")
         if "token-file" in options:
             return self._read(options["token-file"])
         if "cert" in options:
@@ -119,19 +119,19 @@ class _Transit:
             return self._read(file)
         if token := environment.get(_TOKEN):
             return token
-        return None if self._option("cert") else self._without_token("there is no token")
+        return None if self._option("cert") else self._without_token("no access token is configured")
 
     def _read(self, path: str) -> str:
         try:
             with open(path, encoding="utf-8") as stream:
                 text = stream.read(_MOST).strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "the content is not text in UTF-8"
-            return self._without_token(f"{path} cannot be read: {why}")
-        return text or self._without_token(f"{path} is empty")
+            why = getattr(error, "strerror", None) or "the content is not UTF-8 text"
+            return self._without_token(f"the token file {path} cannot be read: {why}")
+        return text or self._without_token(f"the token file {path} is empty")
 
     def _without_token(self, why: str) -> str:
-        fix = "set VAULT_TOKEN_FILE to a file with a token, or give token-file=, token-env= or cert="
+        fix = "set VAULT_TOKEN_FILE to a file with a token, or add token-file=, token-env= or cert= to the key source"
         raise KeySourceRefused(f"{self._spec}: {why}", fix=fix)
 
     def _logged_in(self, old: str) -> tuple[str, bool]:
@@ -165,13 +165,16 @@ class _Transit:
             status = answer.status_code
             body: bytes = answer.raw.read(_MOST, decode_content=True)
         except requests.SSLError:
-            told = f"{self._spec} has no trusted certificate, or refuses the certificate of this endpoint"
-            raise KeySourceAway(told, fix="give its certificate authority: ca=/path") from None
+            told = (
+                f"the TLS certificate of {self._spec} is not trusted, or {self._spec} refused the certificate of "
+                "this endpoint"
+            )
+            raise KeySourceAway(told, fix="add the certificate authority to the key source: ca=/path") from None
         except requests.RequestException as error:
             raise self._away(type(error).__name__) from None
         except OSError as error:
-            told = f"{self._spec}: a certificate cannot be used: {error.strerror or error}"
-            raise KeySourceRefused(told, fix="check ca=, cert= and key=") from None
+            told = f"{self._spec}: a certificate file cannot be used: {error.strerror or error}"
+            raise KeySourceRefused(told, fix="check the files given with ca=, cert= and key=") from None
         finally:
             adapter.close()
         if status != 200:
@@ -188,20 +191,23 @@ class _Transit:
     def _refusal(self, what: str, status: int, body: bytes) -> LifeboatError:
         told = _errors(body)
         if told is None:
-            return self._away(f"status {status} from another program")
+            return self._away(f"status {status} from a different service")
         if what == _LOGIN and status in (400, 403, 404):
-            fix = "allow the certificate of this endpoint to log in (auth/cert)"
-            return KeyRevoked(f"{self._spec} refuses to {what} ({status})", fix=fix)
+            fix = "in the key service, allow the certificate of this endpoint to log in (auth/cert)"
+            return KeyRevoked(f"{self._spec} refused to {what} (status {status})", fix=fix)
         if status in (403, 404) or (status == 400 and any(words in told for words in _GONE)):
-            fix = f"allow the token of this endpoint to update {self._place.mount}/{what}/{self._place.key}"
-            return KeyRevoked(f"{self._spec} refuses to {what} ({status})", fix=fix)
+            fix = (
+                "in the key service, allow the token of this endpoint to update "
+                f"{self._place.mount}/{what}/{self._place.key}"
+            )
+            return KeyRevoked(f"{self._spec} refused to {what} (status {status})", fix=fix)
         if status != 400:
             return self._away(f"status {status}")
         if what == "decrypt" and any(words in told for words in _OTHER):
-            fix = "lower min_decryption_version of the key to the version that wrapped the data key"
-            opens = f"{self._spec} cannot unwrap this data key with any allowed version"
+            fix = "lower min_decryption_version of the key to the version that encrypted the data key"
+            opens = f"{self._spec} cannot decrypt this data key with any version of the key that is allowed"
             return KeyRevoked(opens, only_this=True, fix=fix)
-        return KeySourceRefused(f"{self._spec} refuses to {what}: the request is invalid ({status})")
+        return KeySourceRefused(f"{self._spec} refused to {what}, because the request is not valid (status {status})")
 
     def _text(self, body: bytes, part: str, name: str) -> str:
         try:
@@ -227,7 +233,8 @@ def _opened(where: str, outside: Path) -> ServiceKey:
     place = _PLACE.fullmatch(found.path)
     if place is None or found.fragment or ".." in found.path:
         raise KeySourceRefused(
-            f"{_spec(where)} contains no key", fix="give it: transit:https://vault.example.com:8200/transit/keys/NAME"
+            f"{_spec(where)} names no key",
+            fix="give the address of a key: transit:https://vault.example.com:8200/transit/keys/NAME",
         )
     for name in _FILES.keys() & options.keys():
         place_outside(options[name], outside)
@@ -251,7 +258,7 @@ def _library(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise KeySourceRefused(
-            f"key sources of the kind {SCHEME} need hvac, which is not installed",
+            f"key sources of the kind {SCHEME} need the Python package hvac, which is not installed",
             fix=install_command("hvac"),
         ) from None
 

@@ -67,16 +67,16 @@ def _body(state: State, entry: Entry) -> bytes | None:
 
 def _expect_same(found: State, wanted: State, what: str) -> None:
     mine, theirs = _content(wanted), _content(found)
-    expect_equal(sorted(theirs), sorted(mine), f"{what}: the items")
+    expect_equal(sorted(theirs), sorted(mine), f"{what}: the list of files and memories")
     for name, item in mine.items():
-        expect_that(theirs[name] == item, f"{what}: {name} was returned changed")
-    expect_equal(found.sequence, wanted.sequence, f"{what}: the signed sequence")
+        expect_that(theirs[name] == item, f"{what}: the content of {name} was changed")
+    expect_equal(found.sequence, wanted.sequence, f"{what}: the signed sequence number and digest")
     expect_equal(merkle.state_digest(found), wanted.sequence.digest, f"{what}: the digest of the fetched data")
 
 
 def every_state_comes_back_as_it_was_signed(trial: RemoteTrial) -> None:
     machine = _history(trial)
-    expect_equal(machine.numbers(trial.remote), [0, 3, 5, 6], "the sequences at the remote")
+    expect_equal(machine.numbers(trial.remote), [0, 3, 5, 6], "the sequence numbers on the remote")
     for number in machine.numbers(trial.remote):
         with trial.remote.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
             _expect_same(reader, machine.vault.state(number), f"state {number}")
@@ -89,8 +89,8 @@ def what_is_listed_is_what_was_signed(trial: RemoteTrial) -> None:
         told = Sequence(
             machine.agent_id, found.number, found.base, found.epoch, found.time, found.digest, found.signature
         )
-        expect_equal(told, row.as_sequence(machine.agent_id), f"state {found.number}")
-        expect_equal(found.writer, machine.device.id, f"who wrote state {found.number}")
+        expect_equal(told, row.as_sequence(machine.agent_id), f"sequence {found.number}")
+        expect_equal(found.writer, machine.device.id, f"the machine that wrote sequence {found.number}")
 
 
 def the_head_is_given_unless_a_number_is_named(trial: RemoteTrial) -> None:
@@ -112,11 +112,11 @@ def a_state_that_is_not_there_is_not_made_up(trial: RemoteTrial) -> None:
         expect_refused(
             UnknownAtRemote,
             lambda number=number: _numbers(trial.remote.deltas(machine.agent_id, number)),  # type: ignore[misc]
-            f"deltas since {number}",
+            f"deltas since sequence {number}",
         )
     empty = trial.agent()
     expect_refused(UnknownAtRemote, lambda: trial.remote.snapshot(empty), "a snapshot of an agent without history")
-    expect_equal(list(trial.remote.sequences(empty)), [], "the states of an agent without history")
+    expect_equal(list(trial.remote.sequences(empty)), [], "the sequences of an agent without history")
 
 
 def _numbers(deltas: Iterator[RemoteBundle]) -> list[tuple[int | None, int]]:
@@ -131,14 +131,18 @@ def deltas_since_a_state_come_in_order_without_a_gap(trial: RemoteTrial) -> None
     machine = _history(trial)
     for since, wanted in ((0, [(0, 3), (3, 5), (5, 6)]), (3, [(3, 5), (5, 6)]), (6, [])):
         found = _numbers(trial.remote.deltas(machine.agent_id, since))
-        expect_equal(found, wanted, f"the deltas since {since}")
+        expect_equal(found, wanted, f"the deltas since sequence {since}")
 
 
 def a_snapshot_and_the_deltas_after_it_make_the_head(trial: RemoteTrial) -> None:
     machine = _history(trial)
     for start in (0, 3):
         with trial.remote.snapshot(machine.agent_id, start).file as file, SnapshotReader(file) as reader:
-            _expect_same(_applied(trial.remote, machine.agent_id, reader), machine.vault.state(), f"from {start} on")
+            _expect_same(
+                _applied(trial.remote, machine.agent_id, reader),
+                machine.vault.state(),
+                f"the deltas applied to sequence {start}",
+            )
 
 
 def _applied(remote: Remote, agent_id: str, state: State) -> State:
@@ -151,7 +155,7 @@ def _applied(remote: Remote, agent_id: str, state: State) -> State:
 def the_same_request_gives_the_same_bytes(trial: RemoteTrial) -> None:
     machine = _history(trial)
     first, second = ([_bytes(got) for got in _everything(trial.remote, machine)] for _ in range(2))
-    expect_that(first == second, "two fetches returned different bytes")
+    expect_that(first == second, "two downloads of the same data returned different bytes")
 
 
 def _everything(remote: Remote, machine: TrialMachine) -> Iterator[RemoteBundle]:
@@ -163,7 +167,7 @@ def _everything(remote: Remote, machine: TrialMachine) -> Iterator[RemoteBundle]
 def _bytes(got: RemoteBundle) -> bytes:
     with got.file:
         data = got.file.read()
-    expect_equal(got.size, len(data), "the size of a bundle")
+    expect_equal(got.size, len(data), "the declared size of a download")
     return data
 
 
@@ -183,15 +187,25 @@ def _with_artifact(trial: RemoteTrial) -> tuple[TrialMachine, FileKey]:
 def large_artifacts_travel_apart_and_only_once(trial: RemoteTrial) -> None:
     machine, key = _with_artifact(trial)
     remote, agent_id, unknown = trial.remote, machine.agent_id, UNKNOWN_FILE
-    expect_equal(remote.missing(agent_id, [key, unknown]), [key], "the missing artifacts")
+    expect_equal(remote.missing(agent_id, [key, unknown]), [key], "the artifacts that the remote reports as missing")
     expect_refused(
-        UnknownAtRemote, lambda: remote.object(agent_id, key.sha256), "an artifact that was not uploaded yet"
+        UnknownAtRemote,
+        lambda: remote.object(agent_id, key.sha256),
+        "the download of an artifact that was not uploaded yet",
     )
     remote.put_object(agent_id, key, _ARTIFACT)
-    expect_equal(remote.missing(agent_id, [key, unknown]), [], "the missing artifacts afterwards")
+    expect_equal(
+        remote.missing(agent_id, [key, unknown]),
+        [],
+        "the artifacts that the remote reports as missing after the upload",
+    )
     remote.put_object(agent_id, key, _ARTIFACT)
-    expect_that(remote.object(agent_id, key.sha256) == _ARTIFACT, "the artifact was returned changed")
-    expect_refused(UnknownAtRemote, lambda: remote.object(agent_id, unknown.sha256), "an artifact that no sequence has")
+    expect_that(remote.object(agent_id, key.sha256) == _ARTIFACT, "the content of the uploaded artifact was changed")
+    expect_refused(
+        UnknownAtRemote,
+        lambda: remote.object(agent_id, unknown.sha256),
+        "the download of an artifact that belongs to no sequence",
+    )
     machine.expect_there(remote)
 
 
@@ -199,7 +213,9 @@ def a_large_artifact_with_other_bytes_is_refused(trial: RemoteTrial) -> None:
     machine, key = _with_artifact(trial)
     false = _ARTIFACT[:-1] + b"!"
     expect_refused(RemoteRefused, lambda: trial.remote.put_object(machine.agent_id, key, false), "other bytes")
-    expect_equal(trial.remote.missing(machine.agent_id, [key]), [key], "the missing artifacts")
+    expect_equal(
+        trial.remote.missing(machine.agent_id, [key]), [key], "the artifacts that the remote reports as missing"
+    )
 
 
 _KEYS: JsonObject = {"agent_id": "invented", "pairs": [{"wrapped": "é" * 40}]}
@@ -207,16 +223,16 @@ _KEYS: JsonObject = {"agent_id": "invented", "pairs": [{"wrapped": "é" * 40}]}
 
 def the_wrapped_keys_travel_with_the_agent(trial: RemoteTrial) -> None:
     machine, remote = trial.machine(), trial.remote
-    expect_that(remote.keys(machine.agent_id) is None, "the remote has keys that were never sent")
+    expect_that(remote.keys(machine.agent_id) is None, "the remote has agent keys that were never sent")
     machine.capture()
     machine.push(remote, machine.snapshot(keys=_KEYS))
-    expect_equal(remote.keys(machine.agent_id), _KEYS, "the keys from the snapshot")
+    expect_equal(remote.keys(machine.agent_id), _KEYS, "the agent keys from the pushed snapshot")
     newer = {**_KEYS, "pairs": []}
     remote.put_keys(machine.agent_id, newer)
-    expect_equal(trial.another().keys(machine.agent_id), newer, "the keys sent afterwards")
+    expect_equal(trial.another().keys(machine.agent_id), newer, "the agent keys that were sent later")
     with remote.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
-        expect_equal(reader.keys, newer, "the keys in a snapshot")
-    expect_equal(machine.numbers(remote), [0], "the sequences at the remote")
+        expect_equal(reader.keys, newer, "the agent keys in a downloaded snapshot")
+    expect_equal(machine.numbers(remote), [0], "the sequence numbers on the remote")
 
 
 def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None:
@@ -235,10 +251,10 @@ def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None:
     expect_refused(
         RemoteRefused,
         lambda: trial.remote.put_signatures(machine.agent_id, [(2, made)]),
-        "a signature of another sequence",
+        "a signature that belongs to another sequence",
     )
     with trial.remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
-        expect_equal(reader.sequence.signature, made, "the signature in a snapshot")
+        expect_equal(reader.sequence.signature, made, "the signature in a downloaded snapshot")
 
 
 # Verification -------------------------------------------------------------------------------------------------------
@@ -248,7 +264,9 @@ def a_true_copy_is_verified(trial: RemoteTrial) -> None:
     machine = _history(trial)
     found = trial.remote.verify(machine.agent_id, machine.vault.state(), bodies=50, chance=random.Random(1))
     expect_equal(found.findings, [], "the findings")
-    expect_that(found.number == 6 and found.items > 0 and found.bytes > 0, "nothing was read")
+    expect_that(
+        found.number == 6 and found.items > 0 and found.bytes > 0, "the verification read no data from the remote"
+    )
 
 
 class _AlteredState(StateView):
@@ -280,14 +298,14 @@ def a_copy_that_differs_is_found_out(trial: RemoteTrial) -> None:
     }
     for what, wanted in different.items():
         found = trial.remote.verify(machine.agent_id, wanted, bodies=50, chance=random.Random(1))
-        expect_that(not found.ok, f"{what}: nothing was found")
+        expect_that(not found.ok, f"{what}: the verification must report a difference, but found none")
 
 
 def an_agent_without_history_does_not_pass_for_a_copy(trial: RemoteTrial) -> None:
     agent_id = trial.agent()
     state = MemoryState(agent_id)
     found = trial.remote.verify(agent_id, state, bodies=5, chance=random.Random(1))
-    expect_that(not found.ok, "nothing was found")
+    expect_that(not found.ok, "the verification of an agent without history must report a difference, but found none")
 
 
 ALL = (

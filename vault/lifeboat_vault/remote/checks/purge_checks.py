@@ -95,12 +95,12 @@ def _redact(machine: TrialMachine, remote: Remote, redaction: Redaction) -> Remo
 
 
 def _expect_receipt(state: RemoteRedaction, redaction: Redaction) -> None:
-    expect_that(state.applies_at is None, "the purge waits, although the sender may remove the whole agent")
-    expect_that(state.receipt is not None, "there is no receipt")
+    expect_that(state.applies_at is None, "the remote delays the purge, although the sender may remove the whole agent")
+    expect_that(state.receipt is not None, "the remote returned no receipt for the purge")
     receipt = vault_receipts.decode_vault_receipt(state.receipt)
     found = (receipt.agent_id, receipt.redaction_id, receipt.redaction_digest)
-    expect_equal(found, (redaction.agent_id, redaction.id, redaction.digest.hex()), "the purge in the receipt")
-    expect_equal(receipt.remaining, 0, "the remaining objects")
+    expect_equal(found, (redaction.agent_id, redaction.id, redaction.digest.hex()), "the purge named in the receipt")
+    expect_equal(receipt.remaining, 0, "the number of remaining objects in the receipt")
     vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={})
 
 
@@ -117,23 +117,27 @@ def _expect_without(machine: TrialMachine, remote: Remote, record: Record) -> No
 
 def _expect_gone(state: State, record: Record, what: str) -> None:
     expect_that(state.record(record.id) is None, f"{what}: the purged record still exists")
-    expect_that(record.id not in [each.id for each in state.records()], f"{what}: the purged record is listed")
+    expect_that(record.id not in [each.id for each in state.records()], f"{what}: the purged record is still listed")
     assert record.line is not None
-    expect_that(all(record.line not in each.line for each in state.records()), f"{what}: its bytes still exist")
+    expect_that(
+        all(record.line not in each.line for each in state.records()),
+        f"{what}: the content of the purged record still exists",
+    )
 
 
 def _expect_whole(state: State, number: int) -> None:
-    expect_equal(merkle.state_digest(state), state.sequence.digest, f"state {number}: the digest")
+    expect_equal(merkle.state_digest(state), state.sequence.digest, f"sequence {number}: the digest")
     sequence_signatures.verify_sequence(state.sequence, None)
     for redaction in state.redactions:
         redaction_signatures.verify_redaction(redaction, None)
     for entry in state.entries():
         expect_that(
-            state.redactions.hold(entry.leaf, state.body(entry.path)), f"state {number}: {entry.path} is damaged"
+            state.redactions.hold(entry.leaf, state.body(entry.path)),
+            f"sequence {number}: the file {entry.path} is damaged",
         )
     for record in state.records():
         expect_that(
-            state.redactions.hold(record.leaf, record.line), f"state {number}: the record {record.id} is damaged"
+            state.redactions.hold(record.leaf, record.line), f"sequence {number}: the record {record.id} is damaged"
         )
 
 
@@ -146,7 +150,7 @@ def a_purged_record_is_in_no_state(trial: RemoteTrial) -> None:
     expect_equal(
         [(each.number, each.digest, each.signature) for each in machine.sequences(trial.remote)],
         [(each.number, each.digest, each.signature) for each in before],
-        "the sequences at the remote",
+        "the sequences on the remote",
     )
     _expect_without(machine, trial.another(), record)
 
@@ -160,9 +164,9 @@ def a_purged_record_is_in_no_delta(trial: RemoteTrial) -> None:
         state: State = reader
         for each in trial.remote.deltas(machine.agent_id, 0):
             state = AppliedState(state, DeltaReader(each.file))
-            _expect_gone(state, record, f"the delta to {each.number}")
+            _expect_gone(state, record, f"the delta to sequence {each.number}")
             _expect_whole(state, each.number)
-    expect_equal(state.sequence.number, machine.here.number, "the result of the deltas")
+    expect_equal(state.sequence.number, machine.here.number, "the sequence number after all deltas")
 
 
 def a_passage_is_cut_from_every_state(trial: RemoteTrial) -> None:
@@ -176,7 +180,7 @@ def a_passage_is_cut_from_every_state(trial: RemoteTrial) -> None:
     for number in machine.numbers(trial.remote):
         with trial.remote.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
             _expect_whole(reader, number)
-            expect_equal(reader.body(_DIARY), b"Before.  After.\n", f"the file in state {number}")
+            expect_equal(reader.body(_DIARY), b"Before.  After.\n", f"the content of the file in sequence {number}")
 
 
 def a_purge_is_listed_and_the_same_again_changes_nothing(trial: RemoteTrial) -> None:
@@ -187,7 +191,7 @@ def a_purge_is_listed_and_the_same_again_changes_nothing(trial: RemoteTrial) -> 
     state = trial.another().redact(machine.agent_id, redaction.to_json())
     _expect_receipt(state, redaction)
     listed = [redactions.decode_redaction(each) for each in trial.remote.redactions(machine.agent_id)]
-    expect_equal([each.digest for each in listed], [redaction.digest], "the purges at the remote")
+    expect_equal([each.digest for each in listed], [redaction.digest], "the purges that the remote lists")
 
 
 def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> None:
@@ -202,7 +206,9 @@ def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> Non
     _expect_signed(trial.another(), machine, redaction)
     broken = replace(redaction, signature={**stranger.to_json()["signature"], "signature": "AA=="})
     expect_refused(
-        RemoteRefused, lambda: trial.remote.redact(machine.agent_id, broken.to_json()), "an invalid signature"
+        RemoteRefused,
+        lambda: trial.remote.redact(machine.agent_id, broken.to_json()),
+        "a purge with an invalid signature",
     )
     again = redaction_signatures.sign_redaction(redaction, newer)
     _expect_receipt(trial.remote.redact(machine.agent_id, again.to_json()), redaction)
@@ -212,12 +218,16 @@ def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> Non
 
 def _expect_signed(remote: Remote, machine: TrialMachine, redaction: Redaction) -> None:
     """Expect the new signature in the list and in every bundle that it explains."""
-    expect_equal(remote.redactions(machine.agent_id), [redaction.to_json()], "the purges at the remote")
+    expect_equal(remote.redactions(machine.agent_id), [redaction.to_json()], "the purges that the remote lists")
     with remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
-        expect_equal([each.to_json() for each in reader.redactions], [redaction.to_json()], "those in a snapshot")
+        expect_equal(
+            [each.to_json() for each in reader.redactions], [redaction.to_json()], "the purges in a downloaded snapshot"
+        )
     for each in remote.deltas(machine.agent_id, 0):
         with each.file as file, DeltaReader(file) as delta:
-            expect_equal([one.to_json() for one in delta.redactions], [redaction.to_json()], "those in a delta")
+            expect_equal(
+                [one.to_json() for one in delta.redactions], [redaction.to_json()], "the purges in a downloaded delta"
+            )
 
 
 def states_go_on_after_a_purge(trial: RemoteTrial) -> None:
@@ -274,19 +284,19 @@ def a_purge_that_nobody_signed_who_may_is_refused(trial: RemoteTrial) -> None:
     redaction = _of_record(machine, record)
     stranger = DeviceKey.generate(UserKey.generate())
     wrong: dict[str, JsonObject] = {
-        "one without a signature": {**redaction.to_json(), "signature": None},
-        "one that was changed": {**redaction.to_json(), "reason": "another"},
-        "one of another user": redaction_signatures.sign_redaction(
+        "a purge without a signature": {**redaction.to_json(), "signature": None},
+        "a purge that was changed after it was signed": {**redaction.to_json(), "reason": "another"},
+        "a purge that another user signed": redaction_signatures.sign_redaction(
             replace(redaction, signature=None), stranger
         ).to_json(),
-        "one of another agent": _of(machine, dict(redaction.leaves), [], agent_id=trial.unknown_agent()).to_json(),
-        "a document that is no purge": {"version": 1},
+        "a purge of another agent": _of(machine, dict(redaction.leaves), [], agent_id=trial.unknown_agent()).to_json(),
+        "a document that is not a purge": {"version": 1},
     }
     for what, document in wrong.items():
         expect_refused(RemoteRefused, lambda document=document: trial.remote.redact(machine.agent_id, document), what)  # type: ignore[misc]
     with trial.remote.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
-        expect_that(reader.record(record.id) is not None, "a refused purge destroyed something")
-    expect_equal(trial.remote.redactions(machine.agent_id), [], "the purges at the remote")
+        expect_that(reader.record(record.id) is not None, "data was destroyed by a purge that the remote refused")
+    expect_equal(trial.remote.redactions(machine.agent_id), [], "the purges that the remote lists")
 
 
 def purges_of_an_agent_that_is_not_there_are_refused(trial: RemoteTrial) -> None:
@@ -307,11 +317,13 @@ def an_agent_that_was_purged_whole_is_taken_no_more(trial: RemoteTrial) -> None:
     for what, work in _everything(machine, trial.another()).items():
         error = expect_refused(AgentErased, work, what)
         found = redactions.decode_redaction(error.redaction)
-        expect_equal(found.digest, redaction.digest, f"{what}: the purge that it names")
+        expect_equal(found.digest, redaction.digest, f"{what}: the purge named in the error")
     _expect_receipt(remote.redact(machine.agent_id, redaction.to_json()), redaction)
     listed = [redactions.decode_redaction(each).digest for each in remote.redactions(machine.agent_id)]
-    expect_equal(listed, [redaction.digest], "the purges at the remote")
-    expect_that(machine.agent_id not in [each.id for each in remote.agents()], "the agent is still listed")
+    expect_equal(listed, [redaction.digest], "the purges that the remote lists")
+    expect_that(
+        machine.agent_id not in [each.id for each in remote.agents()], "the remote still lists the purged agent"
+    )
 
 
 def _everything(machine: TrialMachine, remote: Remote) -> dict[str, Callable[[], object]]:

@@ -61,8 +61,11 @@ def expect_refused(kind: type[E], work: Callable[[], object], what: str) -> E:
     except kind as error:
         return error
     except LifeboatError as error:
-        raise AssertionError(f"{what}: expected {kind.code}, got {error.code}: {error.message}") from error
-    raise AssertionError(f"{what}: expected {kind.code}, but nothing was refused")
+        raise AssertionError(
+            f"{what}: the remote must refuse this with the error {kind.code}, but refused it with "
+            f"{error.code}: {error.message}"
+        ) from error
+    raise AssertionError(f"{what}: the remote must refuse this with the error {kind.code}, but accepted it")
 
 
 @dataclass
@@ -102,7 +105,7 @@ class TrialMachine:
             sign=self.sign,
             number=number,
         )
-        expect_that(row is not None, "the check's own vault did not change")
+        expect_that(row is not None, "the test could not create a new sequence for its temporary agent")
         assert row is not None
         return row
 
@@ -151,7 +154,7 @@ class TrialMachine:
     def expect_there(self, remote: Remote) -> None:
         """Expect that the newest state of this machine is the remote's."""
         there = remote.agent(self.agent_id).head
-        expect_that(there is not None, "there is no head after a push")
+        expect_that(there is not None, "the remote has no newest sequence after a push")
         assert there is not None
         expect_equal((there.number, there.digest), (self.here.number, self.here.digest), "the head")
 

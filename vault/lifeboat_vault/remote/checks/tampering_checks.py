@@ -78,7 +78,7 @@ def _refuses(trial: RemoteTrial, change: Callable[[Files], None], what: str, *, 
     false = tamper_with(make_bundle(true.kind, true.number, true.base, data), change)
     before = machine.numbers(trial.remote)
     expect_refused(RemoteRefused, lambda: machine.push(trial.remote, false), what)
-    expect_equal(machine.numbers(trial.remote), before, "the sequences at the remote after a refusal")
+    expect_equal(machine.numbers(trial.remote), before, "the sequence numbers on the remote after a refused push")
     machine.push(trial.remote, make_bundle(true.kind, true.number, true.base, data))
     machine.expect_there(trial.remote)
 
@@ -133,9 +133,11 @@ def a_delta_that_covers_other_bytes_with_true_leaves_is_refused(trial: RemoteTri
             files[archive_layout.LEAVES] = files[archive_layout.LEAVES].replace(row, hidden)
 
     expect_refused(
-        RemoteRefused, lambda: machine.push(trial.remote, tamper_with(true, change)), "a leaf with other bytes"
+        RemoteRefused,
+        lambda: machine.push(trial.remote, tamper_with(true, change)),
+        "a delta with a hash that belongs to different content",
     )
-    expect_equal(machine.numbers(trial.remote), [0], "the sequences at the remote after a refusal")
+    expect_equal(machine.numbers(trial.remote), [0], "the sequence numbers on the remote after a refused push")
 
 
 def a_delta_with_a_forged_signature_is_refused(trial: RemoteTrial) -> None:
@@ -156,15 +158,19 @@ def a_snapshot_with_a_file_more_is_refused(trial: RemoteTrial) -> None:
     def change(files: Files) -> None:
         files[archive_layout.IDENTITY] = files.pop(_SOUL)
 
-    _refuses(trial, change, "a file under another name", delta=False)
+    _refuses(trial, change, "a file with a changed name", delta=False)
 
 
 def what_is_no_bundle_is_refused(trial: RemoteTrial) -> None:
     machine = trial.machine()
     for data in (b"", b"PK", b"not a bundle at all" * 100):
         sent = make_bundle("snapshot", 0, None, data)
-        expect_refused(RemoteRefused, lambda sent=sent: machine.push(trial.remote, sent), "a file that is no bundle")  # type: ignore[misc]
-    expect_that(trial.remote.agent(machine.agent_id).head is None, "there is a head after a refusal")
+        expect_refused(
+            RemoteRefused,
+            lambda sent=sent: machine.push(trial.remote, sent),  # type: ignore[misc]
+            "a file that is not a snapshot or delta",
+        )
+    expect_that(trial.remote.agent(machine.agent_id).head is None, "the refused push was stored as the newest sequence")
 
 
 def a_bundle_of_another_agent_is_refused(trial: RemoteTrial) -> None:
@@ -176,7 +182,7 @@ def a_bundle_of_another_agent_is_refused(trial: RemoteTrial) -> None:
     other.capture()
     expect_refused(RemoteRefused, lambda: trial.remote.push(mine.agent_id, other.delta(0)), "a delta of another agent")
     mine.expect_there(trial.remote)
-    expect_that(trial.remote.agent(empty).head is None, "there is a head after a refusal")
+    expect_that(trial.remote.agent(empty).head is None, "the refused push was stored as the newest sequence")
 
 
 def a_bundle_under_another_number_is_refused(trial: RemoteTrial) -> None:
@@ -190,7 +196,7 @@ def a_bundle_under_another_number_is_refused(trial: RemoteTrial) -> None:
     expect_refused(
         RemoteRefused, lambda: machine.push(trial.remote, replace(machine.delta(0), number=9)), "another number"
     )
-    expect_equal(machine.numbers(trial.remote), [0], "the sequences at the remote")
+    expect_equal(machine.numbers(trial.remote), [0], "the sequence numbers on the remote")
 
 
 READABLE = (
