@@ -252,7 +252,7 @@ def test_people_are_told_the_token_where_the_key_lies_and_what_comes_next(
     assert f"lifeboat endpoint serve --data {data}" in told
     assert "lb_" not in said(capsys, "endpoint", "token", "list", "--data", data)
     assert "All data is intact" in said(capsys, "endpoint", "verify", "--data", data)
-    assert "The audit is intact: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
+    assert "The audit log is intact: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
 
 
 def test_damage_is_told_with_what_helps_an_operator(made: JsonObject, data: Path) -> None:

@@ -213,7 +213,8 @@ def test_whoever_stops_while_the_words_are_shown_keeps_the_old_key(home: Protect
 
 
 @pytest.mark.parametrize(
-    ("times", "said"), [(1, "your key was replaced; your words"), (9, "keep the words of both keys")]
+    ("times", "said"),
+    [(1, "your key was replaced, so use the recovery words"), (9, "keep the recovery words of both keys")],
 )
 def test_when_it_stops_after_the_decision_the_user_is_told_which_words_count(
     home: Protected,

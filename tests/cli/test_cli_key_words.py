@@ -72,7 +72,7 @@ def test_a_wrong_word_is_asked_for_again_and_then_all_are_shown_again() -> None:
         for _ in range(3):
             place = terminal.wait_for(r"Word (\d+): ")[1]
             terminal.type("zoo" if words[int(place) - 1] != "zoo" else "able")
-            terminal.wait_for(f"that is not word {place}")
+            terminal.wait_for(f"this is not word {place}")
         assert _shown(terminal) == words
         terminal.wait_for(r"Word (\d+): ")
         terminal.type("wrong")
@@ -198,7 +198,7 @@ def test_another_key_typed_into_a_home_is_refused(recovered: None) -> None:
 
 def test_a_new_passphrase_is_typed_twice_and_never_shown() -> None:
     with Terminal("keys", "init", "--store", "passphrase", "--no-prove") as terminal:
-        terminal.wait_for("New passphrase, ")
+        terminal.wait_for("New passphrase ")
         terminal.type("short")
         for question in ("New passphrase (at least 8 characters): ", "Repeat for confirmation: "):
             terminal.wait_for(question)

@@ -46,7 +46,7 @@ def given(text: str, *arguments: str, expect: int = 0) -> JsonObject:
 
 def test_on_a_terminal_the_join_line_is_asked_for_and_not_shown(endpoint: RunningEndpoint, context: Context) -> None:
     with Terminal("remote", "add", "home") as terminal:
-        terminal.wait_for("The join line .not shown while you paste it.: ")
+        terminal.wait_for("The join line .input is hidden.: ")
         terminal.type(endpoint.join)
         assert terminal.ended() == 0
     assert endpoint.token not in terminal.said and "Added the remote home" in terminal.said

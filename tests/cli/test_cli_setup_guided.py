@@ -66,13 +66,13 @@ def _states() -> dict[str, str]:
 def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: Path, systemctl: FakeSystemctl) -> None:
     with Terminal("setup") as terminal:
         _protect_both(terminal)
-        _say(terminal, "Show them now")
+        _say(terminal, "Show the recovery words now")
         _say(terminal, "Encrypt the key with a passphrase", "n")
         words = _write_down(terminal)
         _say(terminal, "Where is it", "3")
         _say(terminal, "Name of the remote")
         _say(terminal, "Folder of the remote", str(tmp_path / "stick"))
-        _say(terminal, "sometimes absent")
+        _say(terminal, "disconnected at times")
         terminal.wait_for("stick has sequence 0")
         _say(terminal, "Install the service")
         terminal.wait_for("Status")
@@ -88,7 +88,7 @@ def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: 
 def test_every_step_can_be_skipped(workspace: Path) -> None:
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice")
-        for question in ("Protect Juniper", "Protect Rover", "Show them now"):
+        for question in ("Protect Juniper", "Protect Rover", "Show the recovery words now"):
             _say(terminal, question, "n")
         _say(terminal, "Enter skips")
         _say(terminal, "Install the service", "n")
@@ -117,7 +117,7 @@ def test_ctrl_c_at_a_question_begins_a_new_line(workspace: Path, questions: tupl
 def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> None:
     with Terminal("setup") as terminal:
         _protect_both(terminal)
-        _say(terminal, "Show them now")
+        _say(terminal, "Show the recovery words now")
         _say(terminal, "Encrypt the key with a passphrase", "n")
         terminal.wait_for("Press Enter")
         assert terminal.interrupted() == 130
@@ -127,7 +127,7 @@ def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> Non
         terminal.wait_for("Done: Your key")
         _say(terminal, "Your choice")
         _say(terminal, "Protect Rover")
-        _say(terminal, "Show them now")
+        _say(terminal, "Show the recovery words now")
         _say(terminal, "Encrypt the key with a passphrase", "n")
         _write_down(terminal)
         _say(terminal, "Enter skips")
@@ -139,7 +139,7 @@ def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> Non
 def test_a_key_that_would_lie_open_is_wrapped(workspace: Path) -> None:
     with Terminal("setup", program=WITH_LIGHT_WRAPPING) as terminal:
         _protect_both(terminal)
-        _say(terminal, "Show them now")
+        _say(terminal, "Show the recovery words now")
         _say(terminal, "Encrypt the key with a passphrase")
         _say(terminal, "New passphrase", "a boat under the bridge")
         _say(terminal, "Repeat", "a boat under the bridge")
@@ -158,8 +158,8 @@ def test_where_nothing_was_found_a_folder_is_asked_for(tmp_path: Path) -> None:
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice", "7")
         _say(terminal, "Your choice", "1")
-        _say(terminal, "The folder of an agent", str(tmp_path))
-        _say(terminal, "The folder of an agent", str(folder))
+        _say(terminal, "Workspace folder of an agent", str(tmp_path))
+        _say(terminal, "Workspace folder of an agent", str(folder))
         terminal.wait_for("is protected")
         assert terminal.interrupted() == 130
     assert [one["workspace"] for one in run("agents", "list")["agents"]] == [str(folder)]
@@ -170,7 +170,7 @@ def test_a_join_line_is_never_shown_and_a_wrong_one_can_be_given_again(workspace
     run("agents", "discover", "--dismiss", f"{workspace}-rover")
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice")
-        _say(terminal, "Show them now", "n")
+        _say(terminal, "Show the recovery words now", "n")
         _say(terminal, "Enter skips", "1")
         _say(terminal, "Name of the remote")
         _say(terminal, "not shown", "lifeboat-join:hunter-canary")
@@ -186,7 +186,7 @@ def test_a_join_line_makes_an_endpoint_a_second_copy(workspace: Path, tmp_path: 
     run("agents", "discover", "--dismiss", f"{workspace}-rover")
     with running_endpoint(tmp_path / "endpoint") as endpoint, Terminal("setup") as terminal:
         _say(terminal, "Your choice")
-        _say(terminal, "Show them now", "n")
+        _say(terminal, "Show the recovery words now", "n")
         _say(terminal, "Enter skips", "1")
         _say(terminal, "Name of the remote")
         _say(terminal, "not shown", endpoint.join)
@@ -201,7 +201,7 @@ def test_where_no_manager_answers_the_daemon_can_be_started_by_hand(workspace: P
     systemctl.be("absent")
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice")
-        for question in ("Protect Juniper", "Protect Rover", "Show them now"):
+        for question in ("Protect Juniper", "Protect Rover", "Show the recovery words now"):
             _say(terminal, question, "n")
         _say(terminal, "Enter skips")
         _say(terminal, "Start the daemon now")
@@ -234,7 +234,7 @@ def _begin_return(terminal: Terminal, stick: Path) -> None:
     _say(terminal, "Where is it", "3")
     _say(terminal, "Name of the remote")
     _say(terminal, "Folder of the remote", str(stick))
-    _say(terminal, "sometimes absent")
+    _say(terminal, "disconnected at times")
 
 
 def _agents() -> list[JsonObject]:
@@ -278,7 +278,7 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
     assert _agents() == []
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice", "2")
-        _say(terminal, "Where is the agent")
+        _say(terminal, "Which remote has the agent")
         terminal.wait_for("Your key .* is stored in")
         _say(terminal, "Which one")
         _say(terminal, "For which runtime", "nonsense")

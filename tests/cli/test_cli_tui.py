@@ -62,7 +62,7 @@ def test_a_purge_without_a_terminal_asks_what_is_to_go(ada: str) -> None:
 
 
 def test_a_screen_about_an_agent_wants_its_name(ada: str) -> None:
-    assert "no agent is named" in run("tui", "timeline", expect=2)["error"]["message"]
+    assert "needs the name of an agent" in run("tui", "timeline", expect=2)["error"]["message"]
 
 
 def test_every_screen_of_the_dashboard_has_a_twin() -> None:

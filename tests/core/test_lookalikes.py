@@ -55,7 +55,7 @@ def test_the_doctor_names_file_line_and_kind_and_what_to_do(noted: Protected) ->
     (found,) = _named(noted)
     assert "memory/note.md" in found.result
     assert "github_token (line 3)" in found.result
-    assert "Revoke it" in found.result
+    assert "revoke it at the service that issued it" in found.result
     assert found.fix == f"lifeboat agents cut {noted.agent.name} memory/note.md"
 
 

@@ -54,7 +54,7 @@ def test_a_limit_counts_what_is_of_the_kind(ada: Protected) -> None:
 def test_a_kind_that_never_happened_is_said_to_be_none(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("log", "--kind", "undo") == {"entries": []}
     assert program.run_command(["log", "--kind", "undo"]) == 0
-    assert capsys.readouterr().out.strip() == "The log has no entry of this kind."
+    assert capsys.readouterr().out.strip() == "The log contains no entry of this kind."
 
 
 @pytest.fixture

@@ -185,6 +185,6 @@ def test_without_its_library_the_command_is_named_that_brings_it(monkeypatch: py
     for name in [name for name in sys.modules if name.partition(".")[0] in ("boto3", "botocore")]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(key_service, "_OPEN", {})
-    with pytest.raises(KeySourceRefused, match="need boto3") as caught:
+    with pytest.raises(KeySourceRefused, match="need the Python package boto3") as caught:
         source(f"aws-kms:{arn()}").wrap(SECRET)
     assert caught.value.fix == install_command("boto3")

@@ -353,6 +353,6 @@ def test_without_its_library_the_command_is_named_that_brings_it(monkeypatch: py
     for name in [name for name in sys.modules if name.partition(".")[0] == "hvac"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setenv("VAULT_TOKEN", TOKEN)
-    with pytest.raises(KeySourceRefused, match="need hvac") as caught:
+    with pytest.raises(KeySourceRefused, match="need the Python package hvac") as caught:
         source("transit:https://vault.example.com/transit/keys/without-library").wrap(SECRET)
     assert caught.value.fix == install_command("hvac")
