@@ -117,7 +117,7 @@ def test_an_undo_says_that_it_took_back_and_no_sequence(ada: str, workspace: Pat
     assert re.search(r"^1 file and \d+ memories restored\.$", said, re.MULTILINE)
     assert "not asked for" not in said and "things" not in said and "other machine" not in said
     said = say(capsys, "undo", ada)
-    assert "is undone." in said and "1 file restored.\n" in said and "Sequence" not in said
+    assert "was undone." in said and "1 file restored.\n" in said and "Sequence" not in said
     assert "To reverse the undo:\n  lifeboat undo " in said
     assert (workspace / "MEMORY.md").read_text() == "# Other\n"
 

@@ -327,7 +327,7 @@ class WriterPresent(StaleBase):
 
     code = "writer_present"
     title = "Another machine of the owner writes this agent"
-    fix = "on that machine: lifeboat alf convert BUNDLE --to alf -o FILE"
+    fix = "run on the machine that writes the agent: lifeboat alf convert BUNDLE --to alf -o FILE"
 
 
 class EpochBehind(RemoteError):

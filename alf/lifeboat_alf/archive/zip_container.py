@@ -259,7 +259,7 @@ class _EntryStream(io.RawIOBase):
             return 0
         data = self._next(len(buffer))
         if len(data) > self._left:
-            raise self._damaged("contains more bytes than it declares")
+            raise self._damaged("the entry contains more bytes than it declares")
         self._left -= len(data)
         self._crc = deflate.compute_crc32(data, self._crc)
         if self._hash is not None:
@@ -276,7 +276,7 @@ class _EntryStream(io.RawIOBase):
         else:
             data = self._unpack(size)
         if not data:
-            raise self._damaged("ends before its declared size")
+            raise self._damaged("the entry ends before its declared size")
         return data
 
     def _unpack(self, size: int) -> bytes:
@@ -286,7 +286,7 @@ class _EntryStream(io.RawIOBase):
             try:
                 data: bytes = self._inflate.decompress(packed, size)
             except deflate.ERRORS as error:
-                raise self._damaged(f"cannot be decompressed ({error})") from None
+                raise self._damaged(f"the entry cannot be decompressed ({error})") from None
             self._pending = self._inflate.unconsumed_tail
             if data:
                 return data
@@ -305,11 +305,11 @@ class _EntryStream(io.RawIOBase):
         if self._proven:
             return
         if self._inflate is not None and (self._unpack(1) or not self._inflate.eof):
-            raise self._damaged("contains more bytes than it declares")
+            raise self._damaged("the entry contains more bytes than it declares")
         if self._packed_left or self._pending or (self._inflate is not None and self._inflate.unused_data):
-            raise self._damaged("is followed by bytes that belong to no entry")
+            raise self._damaged("the entry is followed by bytes that belong to no entry")
         if self._crc != self._info.CRC:
-            raise self._damaged("has a wrong checksum (CRC)")
+            raise self._damaged("the entry has a wrong checksum (CRC)")
         if self._hash is not None and self._hash.hexdigest() != self._expected:
             raise ArchiveError.CHECKSUM(
                 "the content of the entry does not match its digest in the manifest", entry=self._info.filename
@@ -322,15 +322,15 @@ class _EntryStream(io.RawIOBase):
         self._file.seek(info.header_offset)
         header = self._file.read(_LOCAL_HEADER.size)
         if len(header) != _LOCAL_HEADER.size:
-            raise self._damaged("has no ZIP header")
+            raise self._damaged("the entry has no ZIP header")
         signature, name_length, extra_length = _LOCAL_HEADER.unpack(header)
         encoding = "utf-8" if info.flag_bits & _UTF8_NAME else "cp437"
         if signature != b"PK\x03\x04" or self._file.read(name_length) != info.orig_filename.encode(encoding):
-            raise self._damaged("has the ZIP header of another entry")
+            raise self._damaged("the entry has the ZIP header of another entry")
         return int(info.header_offset + _LOCAL_HEADER.size + name_length + extra_length)
 
     def _damaged(self, what: str) -> LifeboatError:
-        return ArchiveError.NOT_AN_ARCHIVE(f"the entry {what}", entry=self._info.filename)
+        return ArchiveError.NOT_AN_ARCHIVE(what, entry=self._info.filename)
 
 
 class EntryWriter:

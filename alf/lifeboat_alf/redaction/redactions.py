@@ -119,7 +119,7 @@ def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
         return body
     made = apply_edits(body, replacement.edits)
     if not merkle.leaf_holds(replacement.leaf, made):
-        raise RedactionInvalid("the changes in the purge record do not result in the content whose hash it states")
+        raise RedactionInvalid("applying the purge record gives content with a different hash than the record states")
     return made
 
 

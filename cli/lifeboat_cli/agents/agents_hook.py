@@ -71,13 +71,13 @@ def _show(session: CommandSession, planned: HookPlan) -> None:
     if planned.empty:
         session.output.line("Nothing would be changed.")
     for path, data in planned.write.items():
-        session.output.line(f"Would write: {path}", style="bold")
+        session.output.line(f"Would write the file {path}:", style="bold")
         session.output.block(data.decode())
     for path, change in planned.edit.items():
         session.output.line(f"Would be changed: {path}", style="bold")
         session.output.block(change.shown)
     for step in planned.steps:
-        session.output.verbatim(f"Would run: {shlex.join(step.command)}")
+        session.output.verbatim(f"Would run the command: {shlex.join(step.command)}")
     for path in planned.remove:
         session.output.line(f"Would remove: {path}")
 

@@ -25,7 +25,7 @@ from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
-_NOT_SHOWN = "(set, not shown)"
+_NOT_SHOWN = "(a value is set, but not shown)"
 _TEXTS = (CHOICE, "cron", "command", "path", "address")
 _LONGEST = 64 * 1024
 """Characters of a value on standard input."""

@@ -25,11 +25,11 @@ from lifeboat_core.texts.human_text import count_text, group_changes, path_text,
 from lifeboat_vault.errors import VaultDamaged, VaultMissing, VaultUnusable
 
 _LISTS = {
-    "unread": "could not be read, so its last captured version is kept",
-    "unstable": "changed while it was read, so its last captured version is kept",
-    "waiting": "may contain secrets and cannot be parsed, so its last captured version is kept",
-    "left_out": "is not captured in its current version",
-    "looks_like_secret": "contains text that looks like a secret",
+    "unread": "the file could not be read, so its last captured version is kept",
+    "unstable": "the file changed while it was read, so its last captured version is kept",
+    "waiting": "the file may contain secrets and cannot be parsed, so its last captured version is kept",
+    "left_out": "the current version of the file is not captured",
+    "looks_like_secret": "the file contains text that looks like a secret",
 }
 _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.code))
 """Codes of errors after which the content of a vault is unknown."""
@@ -87,7 +87,7 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
     """Return whether an agent is paused, and say so."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
-    why = "its captures are paused" if agent.watched else "it was imported and is not captured yet"
+    why = "captures of the agent are paused" if agent.watched else "the agent was imported and is not captured yet"
     session.output.note(
         f"{agent.name} is skipped: {why}; to resume: lifeboat agents resume {quote_argument(agent.name)}"
     )
@@ -184,10 +184,12 @@ def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
         files = document[name]
         shown = list(files.items())[: None if name == "looks_like_secret" else MOST_REASONS]
         for path, reason in shown:
-            output.warn(f"{path_text(path)} {meaning}: {reason}")
+            output.warn(f"{path_text(path)}: {meaning} ({reason})")
         if len(files) > len(shown):
             rest = f"lifeboat agents show {quote_argument(document['name'])} --left-out"
-            output.warn(f"{count_text(len(files) - len(shown), 'more file')} {meaning}. To list them: {rest}")
+            output.warn(
+                f"the same for {count_text(len(files) - len(shown), 'more file')}: {meaning}. To list them: {rest}"
+            )
     for path, count in document["kept_out"].items():
         output.warn(
             f"{path_text(path)} contains purged text in {count_text(count, 'place')}; that text was left out of the "

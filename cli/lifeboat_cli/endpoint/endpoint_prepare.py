@@ -29,7 +29,11 @@ _DATABASE = "postgresql:///lifeboat?host=/run/postgresql"
 @click.option("--database", metavar="ADDRESS", help="PostgreSQL connection string (libpq) without a password.")
 @click.option("--objects", metavar="URL", help="URL of the object store for large files: s3://, gs:// or az://.")
 @click.option(
-    "--object-option", "options", multiple=True, metavar="NAME=VALUE", help="Option for the object store (repeatable)."
+    "--object-option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option for the object store, in the form NAME=VALUE (repeatable).",
 )
 @click.option(
     "--key-source",

@@ -112,8 +112,8 @@ def label(session: CommandSession, agent: str, sequence: str, text: str | None, 
         entry = sequence_timeline.set_label(session.context, found, sequence, text)
     else:
         entry = sequence_timeline.load_labelled_sequence(session.context, found, sequence)
-    called = "has no name" if entry["label"] is None else f"has the name {entry['label']}"
-    said = f"Sequence {entry['sequence']} of {found.name} {called}"
+    named = f"Sequence {entry['sequence']} of {found.name}"
+    said = f"{named} has no name." if entry["label"] is None else f"{named} has the name {entry['label']}."
     session.output.document({"agent": found.id, "entry": entry}, lambda: session.output.line(said))
 
 

@@ -60,7 +60,8 @@ _STOLEN = (
 @click.option(
     "--words-from",
     type=IN_FILE,
-    help="Change to the key of the 24 recovery words in this file, which another of your machines already uses.",
+    help="Replace your key with the key that the 24 recovery words in this file encode. Another of your machines "
+    "already uses that key.",
 )
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the recovery words.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

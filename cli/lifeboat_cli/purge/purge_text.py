@@ -178,7 +178,7 @@ def _planned_at(remote: JsonObject) -> str:
     if remote["state"] is not None:
         return f"{remote['name']}: not reachable now; the purge is sent at the next contact"
     more = (
-        f", including {count_text(len(remote['only_there']), 'state')} that exist only there"
+        f", including {count_text(len(remote['only_there']), 'state')} that exist only on this remote"
         if remote["only_there"]
         else ""
     )

@@ -65,7 +65,7 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
     gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
         ("versions.json", "versions of Lifeboat, Python, libraries and the operating system", _versions),
         ("settings.json", "settings, without values that are free text", _settings),
-        ("findings.json", "results of doctor, without names", _findings),
+        ("findings.json", "results of `lifeboat doctor`, without names", _findings),
         ("status.json", "state of each agent, with a number instead of a name", _status),
         ("sizes.json", "sizes and row counts of vaults and caches", _sizes),
         ("home.json", "number of files in the home directory, by permission", _home),
