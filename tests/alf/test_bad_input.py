@@ -126,7 +126,7 @@ def test_another_number_of_records_than_declared_is_refused(declared, lines):
 
 
 def test_an_id_that_stands_twice_is_refused():
-    with pytest.raises(BadDocument, match="twice"):
+    with pytest.raises(BadDocument, match="two records have the id"):
         read_whole(archive(manifest(2), [LINE, LINE]))
     with (
         SnapshotReader(archive(manifest(2), [LINE, LINE])) as found,

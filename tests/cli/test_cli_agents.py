@@ -228,8 +228,8 @@ def test_a_restored_folder_is_added_as_a_copy_and_says_of_whom(
     assert program.run_command(["agents", "add", str(copy)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert (
-        "This agent is a copy of ada, with its own id and history. To move ada instead: lifeboat restore ada --to"
-        in said
+        "This agent is a copy of ada, with its own id and history. To move ada to this folder instead: lifeboat "
+        "restore ada --to" in said
     )
     assert "--adopt" in said
     assert len({one["id"] for one in run("agents", "list")["agents"]}) == 2

@@ -255,6 +255,6 @@ def test_a_file_that_cannot_be_used_is_one_sentence_for_people_and_programs(
     (Context.open().home.config_file).write_text("cadence =\n")
     problem = decode_document(Settings, run("config", "list")).problem
     assert problem is not None and problem.startswith("config.toml")
-    assert f"warning: {problem}; the last valid settings stay in use" in " ".join(
+    assert f"warning: {problem}; the last valid settings are in use" in " ".join(
         said_by(capsys, "config", "list").split()
     )

@@ -217,7 +217,7 @@ def test_the_service_is_installed_shown_and_removed(fake: FakeSystemctl, capsys:
     found = run("service", "status")
     assert (found["manager"], found["running"], found["ours"]) == ("systemd", False, True)
     status, text = people("service", "status", capsys=capsys)
-    assert status == 0 and "Installed with systemd" in text
+    assert status == 0 and "The service is installed with systemd" in text
     assert len(run("service", "uninstall")["done"]) == 2
     status, text = people("service", "status", capsys=capsys)
     assert status == 1 and "lifeboat service install" in text

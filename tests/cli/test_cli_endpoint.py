@@ -271,7 +271,7 @@ def test_damage_is_told_with_what_helps_an_operator(made: JsonObject, data: Path
             "look at the password file",
         ),
         (errors.VaultUnusable("no"), "The endpoint's data", "ls -l /srv/lifeboat"),
-        (errors.VaultBusy("no"), "The endpoint's data", "try again in a moment"),
+        (errors.VaultBusy("no"), "The data of the endpoint is locked", "try again in a moment"),
     ],
     ids=["fix-of-its-own", "usual-fix", "busy"],
 )

@@ -253,7 +253,7 @@ def test_a_key_that_an_agent_brought_wants_its_words_written_down(tmp_path: Path
     done = preloaded.run(["agents", "add", tmp_path / "workspace"], capture_output=True, text=True, timeout=patience())
     assert "lifeboat keys init" in done.stdout
     assert _status()["proven_at"] is None
-    assert "never proven" in json.dumps(run("doctor"))
+    assert "you never proved that you have the recovery words" in json.dumps(run("doctor"))
     run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     run("keys", "prove", "--words-from", tmp_path / "words")
     assert _status()["proven_at"] is not None

@@ -70,7 +70,7 @@ def test_a_difference_tells_no_documents_that_follow_from_files(ada: str, worksp
 
 
 def test_a_command_that_helps_names_the_agent_that_was_asked_for(ada: str, capsys: Said) -> None:
-    assert "What helps: lifeboat timeline ada\n" in say(capsys, "diff", ada, "99", expect=1)
+    assert "To fix it: lifeboat timeline ada\n" in say(capsys, "diff", ada, "99", expect=1)
     assert cli_client.run("verify", ada, "--at", "yesterday", expect=1)["error"]["fix"] == "lifeboat timeline ada"
 
 

@@ -32,7 +32,7 @@ def test_a_failure_is_told_to_people_on_standard_error(capsys: pytest.CaptureFix
     assert program.run_command(["timeline", "nobody"]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "nobody" in said.err and "What helps: " in said.err
+    assert "nobody" in said.err and "To fix it: " in said.err
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_command_that_is_mistyped_gets_the_nearest_one(
     typed: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert program.run_command(typed.split()) == 2
-    assert f"What helps: lifeboat {meant}\n" in capsys.readouterr().err
+    assert f"To fix it: lifeboat {meant}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["-h"], ["help"], ["--help"]])

@@ -75,7 +75,13 @@ def test_a_receipt_that_cannot_be_read_is_listed_as_such(ada: Purged) -> None:
 
 def test_people_read_what_is_gone_what_waits_and_what_is_not_reached(ada: Purged) -> None:
     text = said("receipts", "show", ada.receipt.id)
-    for part in ("Purged: 1 memory.", "2 undo folders emptied", "; 0 matches", "done", "waits until 2026-11-13"):
+    for part in (
+        "Purged: 1 memory.",
+        "2 undo folders emptied",
+        "found 0 matches",
+        "done",
+        "will be applied at 2026-11-13",
+    ):
         assert part in text, part
     assert "Not reached: laptop-2" in text and "The receipt is valid" in text
 

@@ -48,7 +48,7 @@ def test_a_memory_of_which_the_match_alone_goes_is_no_memory_that_goes() -> None
 def test_the_text_of_live_files_goes_into_no_pipe(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run_command(["purge", "ada", "--text", TEXT, "--workspace", "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "Changes in the workspace file MEMORY.md: 1 place" in said
+    assert "Matches in the workspace file MEMORY.md: 1 place" in said
     assert SCANNER.text(said, "a pipe") == []
 
 

@@ -174,7 +174,7 @@ def test_a_join_line_is_never_shown_and_a_wrong_one_can_be_given_again(workspace
         _say(terminal, "Enter skips", "1")
         _say(terminal, "Name of the remote")
         _say(terminal, "not shown", "lifeboat-join:hunter-canary")
-        terminal.wait_for("What helps|no join line|not")
+        terminal.wait_for("To fix it|no join line|not")
         _say(terminal, "Try again", "n")
         _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
@@ -284,7 +284,7 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
         _say(terminal, "For which runtime", "nonsense")
         _say(terminal, "For which runtime")
         _say(terminal, "Folder for the agent on this machine", "/")
-        terminal.wait_for("What helps|refused|not")
+        terminal.wait_for("To fix it|refused|not")
         _say(terminal, "Choose another folder", "n")
         _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0

@@ -280,8 +280,8 @@ def test_the_first_line_is_yellow_and_each_gap_has_a_command_while_not_everythin
     said = _said(ada)
     assert said.startswith("\x1b[1;33mnever verified, on this disk only: 3 steps left to be fully safe\x1b[0m\n")
     assert "Not safe yet: ada: the only copy is on this machine." in said
-    assert "What helps: lifeboat remote add NAME URL" in said
-    assert "What helps: lifeboat keys init" in said
+    assert "To fix it: lifeboat remote add NAME URL" in said
+    assert "To fix it: lifeboat keys init" in said
     safety = cli_client.run("status")["safety"]
     assert safety["level"] == "incomplete"
     assert [gap["code"] for gap in safety["gaps"]] == ["unverified", "only_here", "words_unproven"]
@@ -312,6 +312,6 @@ def test_of_a_vault_that_cannot_be_opened_it_says_why_and_the_fix_and_claims_not
     said = capsys.readouterr().out
     assert said.startswith("the vault of ada could not be opened: error\n")
     assert f"ada: the vault could not be opened: {database}" in said
-    assert "What helps: lifeboat " in said and "AGENT" not in said
+    assert "To fix it: lifeboat " in said and "AGENT" not in said
     assert "None" not in said and "never" not in said.splitlines()[2]
     assert said.splitlines()[2].split() == ["ada", "error", "unknown", "unknown", "unknown"]

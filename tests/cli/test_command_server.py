@@ -152,7 +152,7 @@ def test_what_a_library_prints_is_no_answer(tmp_path: Path) -> None:
 def test_an_answer_that_is_too_large_is_said_to_be(tmp_path: Path) -> None:
     async def story() -> None:
         async with commands(tmp_path) as made:
-            with pytest.raises(UnexpectedError, match="limit of 64 MiB"):
+            with pytest.raises(UnexpectedError, match="the limit is 64 MiB"):
                 await made.run("large", str(command_messages.MOST_SAID))
             said = await made.run("large", str(3 * 1024 * 1024))
             assert len(said.document["text"]) == 3 * 1024 * 1024

@@ -24,4 +24,4 @@ def test_a_file_that_cannot_be_read_is_named_once_with_what_to_edit(name: str) -
 def test_status_says_which_settings_are_in_force_instead() -> None:
     (Context.open().home.folder / "config.toml").write_text("cadence = [\n")
     (problem,) = gather_status(Context.open()).problems
-    assert problem.startswith("config.toml: ") and problem.endswith("; the last valid settings stay in use")
+    assert problem.startswith("config.toml: ") and problem.endswith("; the last valid settings are in use")

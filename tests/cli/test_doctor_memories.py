@@ -53,7 +53,7 @@ def test_memories_that_can_be_read_are_well(ada: Harness) -> None:
     found = one(memories.check(ada.context))
     assert (found.level, found.result) == (
         DoctorLevel.OK,
-        "the runtime stores the memories of the agent as rows of facts.db",
+        "the runtime stores the memories of the agent in rows of the database facts.db",
     )
 
 

@@ -106,4 +106,4 @@ def test_until_when_a_clean_workspace_is_watched_is_told(kept_out: Purged) -> No
     kept_out.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes green tea in the morning.\n")
     kept_out.capture()
     (one,) = found(kept_out, "ada")
-    assert one.level is DoctorLevel.OK and "kept out" in one.result
+    assert one.level is DoctorLevel.OK and "left out of captures until" in one.result

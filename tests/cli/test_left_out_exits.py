@@ -126,7 +126,10 @@ def test_people_are_told_that_a_capture_is_partial(
     _change(workspace, closed)
     assert program.run_command(["sync"]) == 1
     said = capsys.readouterr()
-    assert "partial: 1 file missing in the current version" in said.out and "notes.txt could not be read" in said.err
+    assert (
+        "partial: 1 file not captured in the current version" in said.out
+        and "notes.txt: the file could not be read" in said.err
+    )
 
 
 def test_rows_that_a_restore_could_not_write_are_said_once_and_are_no_failure_of_the_capture_after_it(

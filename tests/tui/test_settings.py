@@ -93,7 +93,7 @@ async def test_a_private_setting_is_never_shown() -> None:
 
 async def test_a_file_that_cannot_be_used_is_said() -> None:
     async with dashboard(configured("config.toml, line 3: what is this?"), screen="settings") as pilot:
-        assert "config.toml, line 3: what is this?; the last valid settings stay in use" in text_of(pilot)
+        assert "config.toml, line 3: what is this?; the last valid settings are in use" in text_of(pilot)
 
 
 async def test_a_list_that_cannot_be_had_is_said() -> None:

@@ -70,7 +70,7 @@ def list_settings(session: CommandSession, agent: str | None) -> None:
     loaded = session.context.config()
     problem = None if loaded.problem is None else loaded.problem.message
     if problem:
-        session.output.warn(f"{problem}; the last valid settings stay in use")
+        session.output.warn(f"{problem}; the last valid settings are in use")
     values = loaded.all(found.settings if found else None)
     rows = [(value.name, _written(value), value.source, value.effect) for value in values]
     document = Settings(tuple(_document(value) for value in values), problem)

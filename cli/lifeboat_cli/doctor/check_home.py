@@ -29,7 +29,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         yield DoctorFinding(DoctorLevel.ERROR, str(folder), result, f"chmod u+rwx {quote_argument(str(folder))}")
     problem = context.config().problem
     if problem:
-        result = f"{problem.detail}; the last valid settings stay in use"
+        result = f"{problem.detail}; the last valid settings are in use"
         yield DoctorFinding(DoctorLevel.ERROR, problem.file, result, f"edit {context.home.folder / problem.file}")
     else:
         yield DoctorFinding(DoctorLevel.OK, "config.toml", "understood")

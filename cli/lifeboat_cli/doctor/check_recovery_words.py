@@ -18,11 +18,11 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     subject = f"recovery words of key {keys.key_id}"
     if keys.proven_at is None:
         result = (
-            "you never confirmed that you have the recovery words: if this machine is lost, the credentials "
+            "you never proved that you have the recovery words: if this machine is lost, the credentials "
             "cannot be decrypted"
         )
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init")
     else:
         yield DoctorFinding(
-            DoctorLevel.OK, subject, f"you confirmed on {time_text(keys.proven_at)} that you have the recovery words"
+            DoctorLevel.OK, subject, f"you proved on {time_text(keys.proven_at)} that you have the recovery words"
         )

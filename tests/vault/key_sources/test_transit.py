@@ -200,7 +200,7 @@ def test_a_token_that_cannot_be_read_is_no_revocation(transit: FakeTransit, tmp_
 
 def test_without_a_token_nothing_is_asked(transit: FakeTransit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VAULT_TOKEN")
-    with pytest.raises(KeySourceRefused, match="there is no token"):
+    with pytest.raises(KeySourceRefused, match="no access token is configured"):
         source(transit.spec()).wrap(SECRET)
     with pytest.raises(KeySourceRefused, match="CUSTOMER_TOKEN"):
         source(transit.spec(token_env="CUSTOMER_TOKEN")).wrap(SECRET)
