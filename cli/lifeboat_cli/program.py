@@ -209,7 +209,7 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
         from lifeboat_cli.terminal.command_session import end_question_line  # only interrupted commands need it
 
         end_question_line(error)
-        output.note("Stopped. No change was left incomplete.")
+        output.note("The command was stopped. No change was left incomplete.")
         return INTERRUPTED
     except BrokenPipeError:
         _silence()

@@ -161,7 +161,7 @@ def test_verify_names_a_file_of_which_no_bytes_came(
     assert (proof["ok"], proof["findings"]) == (True, [])
     assert (absent["kind"], absent["tenant"], absent["agent"]) == ("absent", "home", machine.agent_id)
     text = said(capsys, "endpoint", "verify", "--data", data)
-    assert "All uploaded data is intact" in text and "Not uploaded yet: the content of 1 file in a sequence." in text
+    assert "All uploaded data is intact" in text and "The content of 1 file in a sequence is not uploaded yet." in text
     assert (
         f"{absent['subject']}: the content of this file was never uploaded; sequence 0 is the first with this file"
         in text

@@ -270,7 +270,10 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
     for config in asked:
         kind = remote_kinds.find_installed_kind(config.url)
         if kind is not None and kind.waits_for_owner(config):
-            question = f"Second token of {config.name} (Enter: wait for its owner)"
+            question = (
+                f"Second token of the remote {config.name}, for purges (press Enter to leave the decision to the owner "
+                "of the remote)"
+            )
             token = click.prompt(
                 wrap_question(question), default="", show_default=False, hide_input=True, err=True
             ).strip()

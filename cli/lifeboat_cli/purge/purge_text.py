@@ -182,9 +182,9 @@ def _planned_at(remote: JsonObject) -> str:
         if remote["only_there"]
         else ""
     )
-    when = "after 24 hours, or immediately with its second token" if remote["waits"] else "immediately"
+    when = "24 hours after the request, or immediately with its second token" if remote["waits"] else "immediately"
     stays = "; its bucket keeps the deleted objects as older versions" if remote["keeps_versions"] else ""
-    return f"{remote['name']}: {when}{more}{stays}"
+    return f"{remote['name']}: applied {when}{more}{stays}"
 
 
 def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[WorkspaceRemoval]) -> None:

@@ -65,14 +65,32 @@ remote.add_command(test)
     "--join-stdin", is_flag=True, help="Read the join line from standard input (the same as - instead of URL)."
 )
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
-@click.option("--endpoint", metavar="URL", help="URL of an object store that is not the cloud's own.")
+@click.option(
+    "--endpoint", metavar="URL", help="URL of the object store, if a service other than the cloud provider offers it."
+)
 @click.option("--region", metavar="REGION", help="Region of an s3:// bucket.  [default: us-east-1]")
 @click.option("--credentials-stdin", is_flag=True, help="Read the credentials of a bucket from standard input.")
-@click.option("--pin", help="SHA-256 of the public key of the endpoint's own certificate authority.")
-@click.option("--optional", is_flag=True, help="Do not report this remote as overdue while it is absent (a USB stick).")
-@click.option("--sealed", is_flag=True, help="Encrypt everything on this machine: the operator can read nothing.")
-@click.option("--plain", is_flag=True, help="Do not encrypt this folder, so that any ALF program can read it.")
-@click.option("--dry-run", is_flag=True, help="Contact the remote and say who could read what; save nothing.")
+@click.option(
+    "--pin",
+    help="SHA-256 of the public key of the endpoint's certificate authority. Needed only if the endpoint signs its own "
+    "certificate.",
+)
+@click.option(
+    "--optional",
+    is_flag=True,
+    help="The remote is not always connected, like a USB stick: do not report it as overdue.",
+)
+@click.option(
+    "--sealed",
+    is_flag=True,
+    help="Encrypt all data on this machine, so that the operator of the remote can read nothing.",
+)
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Do not encrypt the data in this folder, so that any program that knows the Agent Life Format can read it.",
+)
+@click.option("--dry-run", is_flag=True, help="Contact the remote and show who could read which data; save nothing.")
 @session_command
 def add(
     session: CommandSession,
@@ -89,9 +107,10 @@ def add(
     plain: bool,
     dry_run: bool,
 ) -> None:
-    """Add a remote. URL is the join line or the https:// URL of an endpoint, the file:/// URL of a folder, or the URL
-    of a bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX. Without URL, the command asks
-    for the join line and does not show what you type. With - it reads the join line from standard input.
+    """Add a remote. URL is the join line or the https:// address of an endpoint, the file:/// address of a folder, or
+    the address of a bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX. Without URL,
+    the command asks for the join line and does not show your input. With - it reads the join line from standard
+    input.
 
     Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME
     exists, the command changes its URL, if the new URL leads to the same remote.
@@ -113,7 +132,9 @@ def add(
         given = replace(given, token=kind.read_credentials(given.url, _read_credentials()))
     is_sealed_by_default = kind.is_sealed_by_default
     if plain and not is_sealed_by_default:
-        raise click.UsageError("--plain is for folders and buckets: an endpoint always encrypts its data.")
+        raise click.UsageError(
+            "--plain can only be used for folders and buckets, because an endpoint always encrypts its data."
+        )
     before = {one.name: one for one in remote_registry.list_remotes(session.context)}.get(name)
     with session.output.progress("Contacting the remote"):
         config, met = manage_remotes.add_remote(
@@ -176,7 +197,7 @@ def _read_address(session: CommandSession, name: str, address: str | None, *, jo
 def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, readable: str, *, added: bool) -> None:
     from lifeboat_core.remotes import remote_kinds
 
-    done = "Added the remote" if added else "This remote answers and was not added:"
+    done = "Added the remote" if added else "The remote is reachable, and was not added:"
     session.output.line(f"{done} {config.name}: {config.url}", style="bold")
     session.output.line(readable)
     for line in (*remote_kinds.find_kind(config.url).describe_store(config), *_about_token(met)):
@@ -309,8 +330,11 @@ def _revoke(session: CommandSession, name: str) -> bool:
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input. [default: ask for the token]")
 @session_command
 def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
-    """Test a new token at a remote and store it in place of the old one. The old token stays valid until the operator
-    revokes it. On a terminal, the command asks for the token and does not show it."""
+    """Replace the access token of a remote.
+
+    The command tests the new token and stores it if it works. The old token stays valid until the operator of the
+    remote revokes it. On a terminal the command asks for the token and does not show your input.
+    """
     from lifeboat_core.remotes import manage_remotes, remote_kinds
 
     if not token_stdin and not can_ask(session):

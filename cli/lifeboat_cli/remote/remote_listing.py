@@ -62,8 +62,10 @@ def list_remotes(session: CommandSession) -> None:
 @click.argument("remote", type=REMOTE)
 @session_command
 def show_remote(session: CommandSession, remote: str) -> None:
-    """Show the settings of a remote and the state of each agent there. The remote is not contacted; for that run
-    `lifeboat doctor --remote NAME`."""
+    """Show the settings of a remote and the state of each agent on it.
+
+    The remote is not contacted. To contact and check it: `lifeboat doctor --remote NAME`.
+    """
     from lifeboat_core.remotes import remote_kinds
 
     config = next(

@@ -91,7 +91,7 @@ def setup(
         _guide(session)
     except (click.Abort, KeyboardInterrupt) as error:
         end_question_line(error)
-        session.output.note("Finished steps stay done. To continue: lifeboat setup")
+        session.output.note("The setup was stopped. Finished steps stay done. To continue: lifeboat setup")
         raise
     return 0
 
