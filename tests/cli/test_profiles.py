@@ -77,5 +77,5 @@ def test_a_profile_with_the_name_of_an_adapter_is_named_and_its_agents_are_captu
     [listed] = [each for each in run("profiles", "list")["profiles"] if each["problem"]]
     assert listed["name"] == "openclaw" and listed["problem"] == "Lifeboat supports openclaw without a profile"
     tried = run("profiles", "test", taken, isolated_home / ".openclaw/workspace", expect=1)
-    assert any("has an adapter" in problem for problem in tried["problems"])
+    assert any("Lifeboat already supports a runtime with the name openclaw" in problem for problem in tried["problems"])
     run("sync")

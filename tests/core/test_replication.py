@@ -208,7 +208,11 @@ class Broken:
 
     def _verify(self, agent_id: str, state: Any, *, bodies: int, chance: random.Random) -> RemoteVerification:
         self.asked.append(bodies)
-        findings = ["raw/openclaw/SOUL.md was returned changed"] if self.is_broken else []
+        findings = (
+            ["the content of raw/openclaw/SOUL.md on the remote differs from the local content"]
+            if self.is_broken
+            else []
+        )
         return RemoteVerification(state.sequence.number, findings=findings)
 
 

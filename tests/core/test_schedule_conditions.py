@@ -294,7 +294,11 @@ def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, 
             "on battery, power saving: transfers larger than",
             "unknown",
         ),
-        (MachineConditions(on_battery=False, saver=True), "on mains power, power saving: nothing", "unknown"),
+        (
+            MachineConditions(on_battery=False, saver=True),
+            "on mains power, power saving: no work is delayed",
+            "unknown",
+        ),
     ],
 )
 def test_the_doctor_says_what_is_seen_and_what_waits(

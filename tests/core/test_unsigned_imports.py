@@ -115,7 +115,7 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     assert "This state is not signed, so it is shown first. Nothing is written yet." in said.out
     assert ".envrc: direnv runs this file\n  | evil .envrc" in said.out
     assert "could run on this machine" in said.err
-    (command,) = re.findall("What helps: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
+    (command,) = re.findall("To fix it: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
     assert not target.exists()
     assert run_command(command.split()) == 0
     assert (target / ".envrc").exists()

@@ -191,7 +191,7 @@ def complete_example(text: str, machine: PageMachine) -> str:
 _skip_steps = type_answers(
     (r"Your choice", ""),
     (r"Protect Juniper", "n"),
-    (r"Show them now", "n"),
+    (r"Show the recovery words now", "n"),
     (r"Enter skips", ""),
     (r"Install the", "n"),
 )

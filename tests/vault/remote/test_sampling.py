@@ -67,8 +67,8 @@ def test_what_is_missing_or_changed_is_named(state: MemoryState) -> None:
     found = read_back.compare_bodies(sample, bodies, RemoteVerification(0))
     record_id = sample.records[-1].id
     assert found.findings == [
-        f"{sample.entries[1].path} is missing",
-        f"the record {record_id} was returned changed",
+        f"{sample.entries[1].path} is missing on the remote",
+        f"the content of the record {record_id} on the remote differs from the local content",
     ]
 
 
