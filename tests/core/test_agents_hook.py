@@ -165,8 +165,8 @@ def test_the_doctor_asks_for_the_hook_where_a_session_s_end_counts(agent: Agent)
     missing = agent.finding()
     assert (missing["level"], missing["fix"]) == ("warning", "lifeboat agents hook Juniper")
     assert missing["result"] == (
-        "no Lifeboat hook is installed, so the end of a session is not reported: "
-        "a session counts as ended after 10m without changes"
+        "no Lifeboat hook is installed, so the end of a session is not reported; "
+        "Lifeboat treats a session as ended after 10m without changes"
     )
     run("agents", "hook", "Juniper")
     assert agent.finding()["level"] == "ok"

@@ -29,7 +29,7 @@ def _finding(context: Context, agent: Agent) -> DoctorFinding:
         return DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     if wrong:
         idle = context.config().get("session.idle", agent.settings).written
-        said = f"{wrong}, so Lifeboat treats a session as ended after {idle} without changes"
+        said = f"{wrong}; Lifeboat treats a session as ended after {idle} without changes"
         return DoctorFinding(
             DoctorLevel.WARNING, agent.name, said, f"lifeboat agents hook {quote_argument(agent.name)}"
         )
