@@ -185,7 +185,7 @@ async def test_the_preview_says_what_happens_to_each_file_at_every_size(size: tu
         for text in ("REMOVE", "OVERWRITE", "CREATE", "18 files", "Other files", "captured first", "Restore", "Cancel"):
             assert text in said or text.lower() in said
         assert said.index("REMOVE") < said.index("OVERWRITE") < said.index("CREATE")
-        assert "Same as: lifeboat restore ada --at 12" in said
+        assert "Shell command: lifeboat restore ada --at 12" in said
 
 
 async def test_opened_with_a_moment_and_paths_it_begins_at_the_preview() -> None:

@@ -66,7 +66,7 @@ async def test_a_restore_by_keys_brings_back_what_was_and_u_takes_it_back(ada: H
             await pilot.press("end", "enter")
             await says(pilot, "in place:")
             await pilot.press("ctrl+n")
-            await says(pilot, "Same as: lifeboat restore")
+            await says(pilot, "Shell command: lifeboat restore")
             assert written(ada) == before
             await pilot.press("R")
             await says(pilot, "press u, or run")
@@ -81,7 +81,7 @@ async def test_a_restore_by_keys_brings_back_what_was_and_u_takes_it_back(ada: H
 async def test_a_service_that_is_killed_at_the_preview_is_not_missed(ada: Harbour) -> None:
     with serving(ada.context) as daemon:
         async with wizard(ada, at="0") as pilot:
-            await says(pilot, "Same as: lifeboat restore")
+            await says(pilot, "Shell command: lifeboat restore")
             await kill(daemon)
             await says(pilot, "The daemon is not running")
             await pilot.press("R")
@@ -92,7 +92,7 @@ async def test_a_service_that_is_killed_at_the_preview_is_not_missed(ada: Harbou
 async def test_a_service_that_is_killed_while_it_is_done_leaves_all_new(ada: Harbour) -> None:
     with serving(ada.context) as daemon:
         async with wizard(ada, at="0") as pilot:
-            await says(pilot, "Same as: lifeboat restore")
+            await says(pilot, "Shell command: lifeboat restore")
             await pilot.press("R")
             await kill(daemon)
             await says(pilot, "Restored sequence 0 of")
@@ -104,7 +104,7 @@ async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_say
     before = written(ada)
     with serving(ada.context):
         async with wizard(ada, at="0") as pilot:
-            await says(pilot, "Same as: lifeboat restore")
+            await says(pilot, "Shell command: lifeboat restore")
             await pilot.press("R")
             await until(
                 pilot,
@@ -132,7 +132,7 @@ async def test_a_command_server_that_is_killed_in_the_middle_leaves_all_old_or_a
     before = written(ada)
     with serving(ada.context):
         async with wizard(ada, at="0") as pilot:
-            await says(pilot, "Same as: lifeboat restore")
+            await says(pilot, "Shell command: lifeboat restore")
             link = pilot.app.link  # type: ignore[attr-defined]
             starting = link._commands._starting
             assert starting is not None
