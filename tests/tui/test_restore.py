@@ -410,9 +410,12 @@ async def test_files_that_changed_since_are_moved_aside_only_when_asked() -> Non
 @pytest.mark.parametrize(
     ("error", "helps"),
     [
-        (RestoreError.TARGET_CHANGED("MEMORY.md is another file now"), "the current state"),
-        (Busy("lifeboat sync (pid 77) works on ada"), "Press R to try again"),
-        (RestoreError.RUNTIME_RUNNING("the gateway (pid 4121) is at work on it; nothing was changed"), "Stop it"),
+        (RestoreError.TARGET_CHANGED("MEMORY.md is another file now"), "the current files"),
+        (Busy("lifeboat sync (pid 77) works on ada"), "press R to try again"),
+        (
+            RestoreError.RUNTIME_RUNNING("the gateway (pid 4121) is at work on it; nothing was changed"),
+            "Stop the runtime",
+        ),
         (DiskFull("no room in /srv"), "Free some disk space"),
     ],
 )
