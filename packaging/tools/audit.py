@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         return UNKNOWN
     if database is None:
         print("Not checked: there is no vulnerability database on this machine.", file=sys.stderr)
-        print("What helps: make audit AUDIT_DB=all.zip, with PyPI's all.zip from osv.dev", file=sys.stderr)
+        print("To fix it: make audit AUDIT_DB=all.zip, with PyPI's all.zip from osv.dev", file=sys.stderr)
         return UNKNOWN
     return report(database, locked_versions(), datetime.now(UTC))
 

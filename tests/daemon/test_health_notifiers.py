@@ -83,7 +83,7 @@ def test_a_topic_gets_title_priority_tags_text_and_what_helps(context: Context, 
     assert told(context) == {"ntfy": None}
     (asked,) = server.asked
     assert (asked.method, asked.path) == ("POST", "/topic")
-    assert asked.body.decode() == "the last capture failed\nWhat helps: lifeboat doctor"
+    assert asked.body.decode() == "the last capture failed\nTo fix it: lifeboat doctor"
     assert [asked.headers[name] for name in ("Title", "Priority", "Tags")] == ["ada: needs you", "4", "rotating_light"]
 
 

@@ -28,7 +28,7 @@ class NtfyNotifier:
     def tell(self, context: Context, notice: UserNotice) -> None:
         """Send the notice. Raises Unreachable, AnsweredWithError, after a few tries."""
         address = str(context.setting(SETTING))
-        text = notice.text if notice.fix is None else f"{notice.text}\nWhat helps: {notice.fix}"
+        text = notice.text if notice.fix is None else f"{notice.text}\nTo fix it: {notice.fix}"
         headers = {
             "Title": _header(notice.title),
             "Priority": _priority(notice),
