@@ -31,6 +31,7 @@ CONFIGS = [
     f"{MODEL}plugins:\n  enabled: [boat, ferry]\nlast: 1\n",
     f"{MODEL}plugins:\n  enabled: []\nlast: 1\n",
     f"{MODEL}plugins:\n  disabled:\n  - ferry\nlast: 1\n",
+    f"{MODEL}plugins:\n  enabled:\n  disabled: []\nlast: 1\n",
     f"{MODEL}plugins:\n  enabled:\n  - boat\n  entries:\n    boat:\n      hooks:\n      - lifeboat\n",
 ]
 
@@ -53,6 +54,20 @@ def test_an_entry_in_a_text_that_hermes_wrote_again_is_removed_as_well() -> None
     left, shown = enabled_plugins.remove_enabled_plugin(written, "lifeboat", added)
     assert yaml.safe_load(left) == yaml.safe_load(LISTED)
     assert shown.strip() == "- lifeboat"
+
+
+@pytest.mark.parametrize("behind", ["  - boat\n", "  entries:\n    boat: 1\n", "  disabled:\n  - ferry\n"])
+@pytest.mark.parametrize("text", ["", MODEL])
+def test_what_the_user_added_behind_the_entry_stays_where_it_was(text: str, behind: str) -> None:
+    made, added = enabled_plugins.add_enabled_plugin(text, "lifeboat")
+    values = yaml.safe_load(made + behind)
+    left, _ = enabled_plugins.remove_enabled_plugin(made + behind, "lifeboat", added)
+    values["plugins"]["enabled"].remove("lifeboat")
+    found = yaml.safe_load(left)
+    found["plugins"]["enabled"] = found["plugins"]["enabled"] or []
+    assert found == values
+    again, _ = enabled_plugins.add_enabled_plugin(left, "lifeboat")
+    assert "lifeboat" in yaml.safe_load(again)["plugins"]["enabled"]
 
 
 @pytest.mark.parametrize("text", ["plugins: {enabled: [boat]}\n", "plugins:\n  enabled: boat\n", "- 1\n", "a: [\n"])

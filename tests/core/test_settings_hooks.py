@@ -82,6 +82,40 @@ def test_a_hook_of_an_earlier_release_is_replaced(hooked: Hooked) -> None:
     assert hooked.values() == json.loads(written)
 
 
+@pytest.mark.parametrize("program", ["/srv/ada/bin/lifeboat", None])
+def test_a_handler_of_the_user_in_the_group_of_lifeboat_stays(hooked: Hooked, program: str | None) -> None:
+    run("agents", "hook", hooked.agent)
+    values, mine = hooked.values(), MINE["hooks"][0]
+    for event in EVENTS:
+        ours = values["hooks"][event][0]["hooks"][0]
+        if program is not None:
+            ours["command"] = f"[ ! -x {program} ] || {program} sync {hooked.agent} --unless-paused --background &"
+        values["hooks"][event][0]["hooks"] = [mine, ours, mine]
+    hooked.file.write_text(json.dumps(values, indent=2))
+    run("agents", "hook", hooked.agent)
+    run("agents", "hook", hooked.agent, "--remove")
+    assert hooked.values()["hooks"] == {event: [{"hooks": [mine, mine]}] for event in EVENTS}
+
+
+def test_a_line_of_the_user_that_starts_lifeboat_stays(hooked: Hooked) -> None:
+    line = {"type": "command", "command": "lifeboat sync Juniper --unless-paused --background --json >> ~/ends.log"}
+    hooked.file.write_text(json.dumps({"hooks": {"SessionEnd": [{"hooks": [line]}]}}, indent=2))
+    before = hooked.file.read_bytes()
+    run("agents", "hook", hooked.agent)
+    assert hooked.values()["hooks"]["SessionEnd"][0] == {"hooks": [line]}
+    run("agents", "hook", hooked.agent, "--remove")
+    assert hooked.file.read_bytes() == before
+
+
+@pytest.mark.parametrize("hooks", ['"none"', '["a"]', '{"SessionEnd": {"a": 1}}', '{"SessionEnd": "echo mine"}'])
+def test_hooks_of_a_form_that_no_runtime_reads_are_refused_and_kept(hooked: Hooked, hooks: str) -> None:
+    hooked.file.write_text(text := f'{{"hooks": {hooks}}}')
+    assert run("agents", "hook", hooked.agent, expect=3)["error"]["code"] == "no_hook"
+    assert run("agents", "hook", hooked.agent, "--remove")["changed"] is False
+    run("agents", "remove", hooked.agent, "--yes")
+    assert hooked.file.read_text() == text
+
+
 def test_a_settings_file_that_is_not_json_stays_as_it_is(hooked: Hooked) -> None:
     hooked.file.write_text("{not JSON")
     assert run("agents", "hook", hooked.agent, expect=3)["error"]["code"] == "no_hook"

@@ -24,8 +24,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 
 _HOOKS = "hooks"
-_OURS = " --unless-paused --background "
-"""A part of every line that Lifeboat writes. The home is of one agent, so there is one line for each event."""
+_OURS = re.compile(r"\[ .* sync .* --unless-paused --background ", re.DOTALL)
+"""The beginning of every line that Lifeboat writes. The home is of one agent, so there is one line for each event."""
 
 _SECONDS = 3
 """The longest time that Codex allows a hook at the end of a session."""
@@ -50,6 +50,7 @@ class SettingsHook(HookSupport):
             )
         path, before = self._read(installation)
         values = _parse(path, before)
+        self._check_shape(path, values)
         switch = next((name for name in self._hook.off if values.get(name) is True), None)
         if switch is not None:
             raise HookUnavailable(f"all hooks are turned off in {path} ({switch})", fix=f"edit {path}")
@@ -98,6 +99,15 @@ class SettingsHook(HookSupport):
         except OSError as error:
             raise HookUnavailable(f"{path}: {refusal_reason(error)}") from error
 
+    def _check_shape(self, path: Path, values: JsonObject) -> None:
+        """Refuse a file whose hooks have another form than the runtime reads: an entry would replace them."""
+        hooks = {} if values.get(_HOOKS) is None else values[_HOOKS]
+        if not isinstance(hooks, dict):
+            raise HookUnavailable(f"{path}: {_HOOKS} is not a JSON object", fix=f"edit {path}")
+        for event in self._hook.events:
+            if not isinstance(hooks.get(event), list | None):
+                raise HookUnavailable(f"{path}: {_HOOKS}.{event} is not a list", fix=f"edit {path}")
+
     def _untrusted(self, installation: Installation, values: JsonObject) -> str:
         """Return why the runtime does not run the hook, as its own settings say: it runs what the user trusted."""
         path = installation.workspace / self._hook.trusted_in
@@ -134,7 +144,7 @@ def _handlers(group: Any) -> list[Any]:
 
 
 def _is_own(handler: Any) -> bool:
-    return isinstance(handler, dict) and _OURS in str(handler.get("command", ""))
+    return isinstance(handler, dict) and _OURS.match(str(handler.get("command", ""))) is not None
 
 
 def _own_handlers(values: JsonObject, event: str) -> list[Any]:
@@ -182,15 +192,22 @@ def _without_comma(before: bytes, made: bytes) -> bytes:
 
 
 def _without_own(data: bytes, values: JsonObject, events: list[str]) -> bytes:
-    """Return a document without Lifeboat's handlers for some events, and without what is empty then."""
+    """Return a document without Lifeboat's handlers for some events, and without what is empty then. Handlers of others
+    stay, also those in a group with Lifeboat's."""
     kept = dict(values.get(_HOOKS) or {})
     for event in events:
-        left = [group for group in _groups(values, event) if not any(map(_is_own, _handlers(group)))]
-        if not left and kept.pop(event, None) is not None:
+        groups = _groups(values, event)
+        own = [[number for number, each in enumerate(_handlers(group)) if _is_own(each)] for group in groups]
+        emptied = [
+            bool(numbers) and len(numbers) == len(_handlers(group)) for numbers, group in zip(own, groups, strict=True)
+        ]
+        if all(emptied) and kept.pop(event, None) is not None:
             data = _change(data, [ValueChange((_HOOKS, event) if kept else (_HOOKS,), None, True)])
-        for place, group in reversed(list(enumerate(_groups(values, event)))):
-            if left and any(map(_is_own, _handlers(group))):
-                data = _change(data, [ValueChange((_HOOKS, event, place), None, True)])
+            continue
+        for place, numbers in reversed(list(enumerate(own))):
+            paths = [(place,)] if emptied[place] else [(place, _HOOKS, number) for number in reversed(numbers)]
+            for path in paths:
+                data = _change(data, [ValueChange((_HOOKS, event, *path), None, True)])
     return data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import yaml
@@ -42,6 +43,8 @@ def _within(text: str, plugins: yaml.MappingNode, name: str) -> tuple[str, int]:
     if enabled is None:
         start = plugins.start_mark
         return f"{ENABLED}:\n{' ' * start.column}- {name}\n{' ' * start.column}", start.index
+    if isinstance(enabled, yaml.ScalarNode) and not enabled.value:
+        return f"\n{' ' * plugins.start_mark.column}- {name}", enabled.start_mark.index
     if not isinstance(enabled, yaml.SequenceNode):
         raise NotEditable(f"{PLUGINS}.{ENABLED} is not a list")
     if enabled.flow_style:
@@ -54,10 +57,13 @@ def remove_enabled_plugin(text: str, name: str, added: str) -> tuple[str, str]:
     entry. Raises NotEditable."""
     before = _parse(text)
     left = [each for each in list_plugins(text, ENABLED) if each != name]
+    wanted = {**before, PLUGINS: {**_plugins_of(before), ENABLED: left or None}}
     start = text.find(added) if added else -1
     if start >= 0:
         result = text[:start] + text[start + len(added) :]
-        if list_plugins(result, ENABLED) == left:
+        # Other entries may follow now, which would belong to another key without the added text.
+        with contextlib.suppress(NotEditable):
+            _check(result, wanted, name)
             return result, added
     enabled = _child(_child(yaml.compose(text, Loader=yaml.SafeLoader), PLUGINS), ENABLED)
     items = enabled.value if isinstance(enabled, yaml.SequenceNode) else []
@@ -66,7 +72,7 @@ def remove_enabled_plugin(text: str, name: str, added: str) -> tuple[str, str]:
         raise NotEditable(f"{PLUGINS}.{ENABLED} is not a YAML list with one name per line")
     first, last = text.rfind("\n", 0, item.start_mark.index) + 1, text.find("\n", item.end_mark.index) + 1
     result = text[:first] + text[last or len(text) :]
-    _check(result, {**before, PLUGINS: {**_plugins_of(before), ENABLED: left or None}}, name)
+    _check(result, wanted, name)
     return result, text[first : last or len(text)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -58,7 +59,8 @@ class HermesHook(HookSupport):
         known = _read_note(home)
         if known is None and os.path.lexists(folder):
             raise HookUnavailable(
-                f"{folder} already exists, and Lifeboat did not write it", fix=f"mv {folder} {home / 'plugins'}/of-mine"
+                f"{folder} already exists, and Lifeboat did not write it",
+                fix=shlex.join(("mv", str(folder), str(folder.with_name("of-mine")))),
             )
         before = _read_config(home)
         text = (before or b"").decode("utf-8", "surrogateescape")
