@@ -123,12 +123,30 @@ def test_a_child_may_come_before_its_parent_and_without_it(tmp_path: Path) -> No
         line + b"\n" for line in tables[SESSIONS].splitlines() if f'"id": "{OTHER}"'.encode() not in line
     )
     new = _home(tmp_path / "new")
-    _restore(new, {SESSIONS: without})
+    write = _restore(new, {SESSIONS: without})
+    reasons = [fate.reason for fate in write.fates if fate.outcome is ItemOutcome.TRANSFORMED]
+    assert reasons == [session_writing.NO_PARENT]
     assert _rows(new, "select id, parent_session_id from sessions order by id") == [
         (SESSION, None),
         ("a", "b"),
         ("b", None),
     ]
+
+
+def test_rows_that_cannot_be_restored_do_not_keep_the_others_out(tmp_path: Path) -> None:
+    parent, child = b'{"id": "p"}\n', b'{"id": "c", "source": "cli", "started_at": 1.0, "parent_session_id": "p"}\n'
+    message = b'{"id": 1, "session_id": "c", "role": "user", "timestamp": 1.0}\n'
+    new = _home(tmp_path)
+    write = _restore(new, {SESSIONS: parent + child + child, MESSAGES: message + message})
+    assert _outcomes(write) == [
+        ItemOutcome.REJECTED,
+        ItemOutcome.TRANSFORMED,
+        ItemOutcome.DEDUPLICATED,
+        ItemOutcome.ACCEPTED,
+        ItemOutcome.DEDUPLICATED,
+    ]
+    assert _rows(new, "select id, parent_session_id from sessions") == [("c", None)]
+    assert _rows(new, "select id, session_id from messages") == [(1, "c")]
 
 
 def test_a_log_beside_the_database_is_read_and_moved_with_it(tmp_path: Path) -> None:
@@ -183,7 +201,10 @@ def test_lines_that_are_no_rows_and_messages_without_a_session_are_named(tmp_pat
     assert fates["sessions.jsonl#2"] == (ItemOutcome.REJECTED, "the captured line of this row cannot be read")
     assert fates["sessions.jsonl#3"] == (ItemOutcome.REJECTED, "the captured row has no value for: source, started_at")
     assert fates["messages.jsonl#1"] == (ItemOutcome.UNRESOLVED, session_writing.NO_SESSION)
-    assert fates["messages.jsonl#2"] == (ItemOutcome.REJECTED, "it has no role, session_id, timestamp")
+    assert fates["messages.jsonl#2"] == (
+        ItemOutcome.REJECTED,
+        "the captured row has no value for: role, session_id, timestamp",
+    )
 
 
 def test_each_session_is_a_conversation_and_the_newest_is_read_first(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from lifeboat_adapters.guarded_files import resolve_guarded
 from lifeboat_adapters.hermes.hermes_sessions import FILE, MESSAGES, SESSIONS, TABLES, path_of_table
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
-from lifeboat_adapters.table_columns import RowDoesNotFit, SqliteColumn, fit_row, read_table_columns
+from lifeboat_adapters.table_columns import SqliteColumn, fit_row, read_table_columns
 from lifeboat_alf.common.json_types import JsonObject
 
 FIX = "hermes sessions repair"
@@ -30,6 +30,7 @@ ROW = "row"
 NO_TABLE = "state.db has no table for this row"
 NO_SESSION = "the session of this message is not in the archive"
 TITLE_TAKEN = "restored without the title, because another session on this machine has the same title"
+NO_PARENT = "restored without the link to its parent session, because that session is not restored"
 
 NEW = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);
@@ -114,13 +115,17 @@ def _plan(connection: sqlite3.Connection, order: WriteOrder) -> _SessionWrites:
         return found
     there = {id for (id,) in connection.execute("SELECT id FROM sessions")}
     titles = {title for (title,) in connection.execute("SELECT title FROM sessions WHERE title IS NOT NULL")}
-    wanted = {name: [*_lines(order, name)] for name in TABLES}
-    added = {row["id"] for _, row in wanted[SESSIONS] if row is not None and isinstance(row.get("id"), str)} - there
-    for name, line in wanted[SESSIONS]:
-        found.fates.append(_take_session(found, name, line, known[SESSIONS], there, added, titles))
-    kept = {row["id"] for _, row in found.rows}
-    for name, line in wanted[MESSAGES]:
-        found.fates.append(_take_message(found, name, line, known[MESSAGES], there, kept))
+    sessions, messages = (
+        [(name, _fitted(line, known[table])) for name, line in _lines(order, table)] for table in TABLES
+    )
+    # Only rows that fit: a link to another row would make the whole database invalid.
+    added = {row["id"] for _, row in sessions if not isinstance(row, str)} - there
+    left = set(added)
+    for name, row in sessions:
+        found.fates.append(_take_session(found, name, row, left, there | added, titles))
+    numbers: set[Any] = set()
+    for name, row in messages:
+        found.fates.append(_take_message(found, name, row, there, added, numbers))
     _number_messages(connection, [row for table, row in found.rows if table == MESSAGES])
     return found
 
@@ -134,61 +139,53 @@ def _number_messages(connection: sqlite3.Connection, messages: list[JsonObject])
 
 
 def _take_session(
-    found: _SessionWrites,
-    name: str,
-    line: JsonObject | None,
-    known: dict[str, SqliteColumn],
-    there: set[Any],
-    added: set[Any],
-    titles: set[Any],
+    found: _SessionWrites, name: str, row: JsonObject | str, left: set[Any], known: set[Any], titles: set[Any]
 ) -> ItemFate:
-    try:
-        row = _fitted(line, known)
-    except ValueError as reason:
-        return ItemFate(ROW, name, ItemOutcome.REJECTED, str(reason))
-    if row["id"] in there:
+    """Add a session that is among those `left` to add. `known` are all sessions that there will be."""
+    if isinstance(row, str):
+        return ItemFate(ROW, name, ItemOutcome.REJECTED, row)
+    if row["id"] not in left:
         return ItemFate(ROW, name, ItemOutcome.DEDUPLICATED)
-    if row.get("parent_session_id") not in {None, *there, *added}:
-        del row["parent_session_id"]
+    left.remove(row["id"])
     found.rows.append((SESSIONS, row))
+    changes = []
+    if row.get("parent_session_id") not in {None, *known}:
+        del row["parent_session_id"]
+        changes.append(NO_PARENT)
     title = row.get("title")
     if title is not None and title in titles:
         del row["title"]
-        return ItemFate(ROW, name, ItemOutcome.TRANSFORMED, TITLE_TAKEN)
+        changes.append(TITLE_TAKEN)
     titles.add(title)
-    return ItemFate(ROW, name, ItemOutcome.ACCEPTED)
+    outcome = ItemOutcome.TRANSFORMED if changes else ItemOutcome.ACCEPTED
+    return ItemFate(ROW, name, outcome, "; ".join(changes))
 
 
 def _take_message(
-    found: _SessionWrites,
-    name: str,
-    line: JsonObject | None,
-    known: dict[str, SqliteColumn],
-    there: set[Any],
-    added: set[Any],
+    found: _SessionWrites, name: str, row: JsonObject | str, there: set[Any], added: set[Any], numbers: set[Any]
 ) -> ItemFate:
-    try:
-        row = _fitted(line, known)
-    except ValueError as reason:
-        return ItemFate(ROW, name, ItemOutcome.REJECTED, str(reason))
-    if row.get("session_id") in there:
+    if isinstance(row, str):
+        return ItemFate(ROW, name, ItemOutcome.REJECTED, row)
+    if row.get("session_id") in there or row["id"] in numbers:
         return ItemFate(ROW, name, ItemOutcome.DEDUPLICATED)
     if row.get("session_id") not in added:
         return ItemFate(ROW, name, ItemOutcome.UNRESOLVED, NO_SESSION)
+    numbers.add(row["id"])
     found.rows.append((MESSAGES, row))
     return ItemFate(ROW, name, ItemOutcome.ACCEPTED)
 
 
-def _fitted(line: JsonObject | None, known: dict[str, SqliteColumn]) -> JsonObject:
-    """Return a row as the table holds it. Raises ValueError."""
+def _fitted(line: JsonObject | None, known: dict[str, SqliteColumn]) -> JsonObject | str:
+    """Return a row as the table holds it, or why the table cannot."""
     if line is None:
-        raise RowDoesNotFit("the captured line of this row cannot be read")
-    row = fit_row({name: decode_column_value(value) for name, value in line.items()}, known)
+        return "the captured line of this row cannot be read"
+    try:
+        row = fit_row({name: decode_column_value(value) for name, value in line.items()}, known)
+    except ValueError as reason:
+        return str(reason)
     required = [each.name for each in known.values() if each.required and each.default is None]
     lacking = sorted(name for name in {*required, "id"} if row.get(name) is None)
-    if lacking:
-        raise RowDoesNotFit(f"the captured row has no value for: {', '.join(lacking)}")
-    return row
+    return f"the captured row has no value for: {', '.join(lacking)}" if lacking else row
 
 
 def _lines(order: WriteOrder, table: str) -> Iterator[tuple[str, JsonObject | None]]:
