@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters import adapter_registry
-from lifeboat_adapters.contract import Adapter, Placement
+from lifeboat_adapters.contract import Adapter, Installation, Placement
 from lifeboat_adapters.credential_types import UnparsableSecrets
-from lifeboat_adapters.errors import NotAWorkspace, ProfileInvalid
+from lifeboat_adapters.errors import NotAWorkspace, ProfileInvalid, RuntimeDatabaseError
 from lifeboat_adapters.folder import folder_profile, profile_credentials, profile_trial, shipped_profiles
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from support.adapters.profile_installs import INSTALLS, KEY, make_nanobot, write_files
@@ -391,3 +393,26 @@ def test_the_name_of_a_shipped_profile_is_that_of_its_file() -> None:
     assert {path.stem for path in folder.iterdir()} == shipped_profiles.load_shipped_profiles().keys()
     adapters: list[Adapter] = [adapter_registry.load_adapter(name) for name in shipped_profiles.load_shipped_profiles()]
     assert all(adapter_registry.find_contract_problem(each) == "" for each in adapters)
+
+
+# Transcripts -----------------------------------------------------------------------------------------------------
+
+
+def test_transcripts_in_a_folder_that_cannot_be_listed_are_not_taken_for_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"talks/a/1.jsonl": "{}\n", "talks/b/2.jsonl": "{}\n"})
+    databases = _adapter("[transcripts]\nglobs = ['talks/*.jsonl', 'missing/*.jsonl']\n").databases
+    assert databases is not None
+    installation = Installation("pebble", tmp_path, "pebble", "Pebble")
+    assert len(list(databases.rows(installation, transcripts=True))) == 2
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:
+        if Path(path).name == "b":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(RuntimeDatabaseError, match="talks/b"):
+        list(databases.rows(installation, transcripts=True))

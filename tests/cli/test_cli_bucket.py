@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.errors import BadSetting
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.bucket import bucket_credentials, writer_lease
@@ -100,6 +103,65 @@ def test_credentials_of_another_form_are_refused_and_not_repeated(
 )
 def test_credentials_are_read_in_every_form_that_tools_write(text: str) -> None:
     assert bucket_credentials.read_credentials("s3", text) == TOKEN
+
+
+@pytest.mark.parametrize("text", ["not base64!", "", "SharedAccessSignature=sv=2024&sig=abc", '{"account_key": 3}'])
+def test_an_account_key_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(BadSetting, match="account key"):
+        bucket_credentials.read_credentials("az", text)
+
+
+def test_kept_credentials_come_before_those_of_the_environment(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import obstore
+    from obstore.store import AzureStore
+
+    monkeypatch.setenv("AZURE_STORAGE_TOKEN", "a-token-of-another-account")
+    kept = bucket_credentials.read_credentials("az", "bm90LWEtcmVhbC1rZXk=")
+    options = bucket_credentials.library_options(context, "az", kept)
+    nowhere = {"client_options": {"allow_http": True}, "retry_config": {"max_retries": 0}}
+    opened = AzureStore("boat", account_name="ada", endpoint="http://127.0.0.1:9", **nowhere, **options)
+    signed = obstore.sign(opened, "GET", "head.json", timedelta(minutes=1))
+    assert "sig=" in signed
+
+
+def test_credentials_are_replaced_by_the_file_that_gave_the_first_ones(store: ObjectStore, context: Context) -> None:
+    add(store)
+    typed("remote", "token", "bucket", "--token-stdin", text="AKIANEXT\nanother-fake-secret\n")
+    kept = remote_registry.load_token(context, "bucket")
+    assert kept is not None and "another-fake-secret" in kept
+
+
+@pytest.mark.parametrize("options", [(), ("--plain", "--optional")])
+def test_the_command_in_a_refusal_keeps_the_options_of_the_bucket(
+    options: tuple[str, ...], store: ObjectStore, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.denies = "SignatureDoesNotMatch"
+    first = add(store, *options, expect=1)["error"]["fix"]
+    store.denies = ""
+    typed(*shlex.split(first)[1:], text=KEYS)
+    (made,) = remote_registry.list_remotes(context)
+    assert (made.sealed, made.optional) == (not options, bool(options))
+    store.denies = "SignatureDoesNotMatch"
+    later = run("remote", "test", "bucket", expect=1)["error"]["fix"]
+    store.denies = ""
+    typed(*shlex.split(later)[1:], text="AKIANEXT another-fake-secret")
+    assert remote_registry.list_remotes(context) == [made]
+    # Also without the options: a known bucket stays as it is kept.
+    run("remote", "add", "bucket", made.url)
+    assert remote_registry.list_remotes(context) == [made]
+
+
+def test_a_bucket_in_another_region_is_named_with_the_option_that_helps(store: ObjectStore, context: Context) -> None:
+    store.denies = "AuthorizationHeaderMalformed"
+    refused = add(store, expect=1)["error"]
+    assert "another region than us-east-1" in refused["message"]
+    assert refused["fix"].endswith("--credentials-stdin --region REGION")
+    store.denies = ""
+    typed(*shlex.split(refused["fix"].replace("REGION", "eu-central-1"))[1:], text=KEYS)
+    (made,) = remote_registry.list_remotes(context)
+    assert made.url.endswith("region=eu-central-1")
 
 
 def test_a_profile_is_used_where_nothing_else_is_given(

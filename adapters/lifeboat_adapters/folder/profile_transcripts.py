@@ -43,7 +43,7 @@ class ProfileTranscripts(DatabaseSupport):
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         # The newest first, as the contract asks.
         workspace = installation.workspace
-        found = list_transcripts(self._profile, workspace) if transcripts else []
+        found = list_transcripts(self._profile, workspace, _refuse_unreadable) if transcripts else []
         for path in sorted(found, key=_time_written, reverse=True):
             name = path.relative_to(workspace).as_posix()
             try:
@@ -87,14 +87,22 @@ class ProfileTranscripts(DatabaseSupport):
         return partial(_write, self.map_data(b"".join(_line_of(line) + b"\n" for line in lines), order))
 
 
-def list_transcripts(profile: FolderProfile, workspace: Path) -> list[Path]:
-    """Return the transcripts in a workspace, sorted by name."""
+def list_transcripts(
+    profile: FolderProfile, workspace: Path, refuse: Callable[[OSError], None] | None = None
+) -> list[Path]:
+    """Return the transcripts in a workspace, sorted by name. `refuse` is called for a folder that cannot be listed."""
     found: set[Path] = set()
     for glob in profile.transcripts.globs:
-        for folder, _, names in os.walk(workspace / glob.split("/")[0]):
+        for folder, _, names in os.walk(workspace / glob.split("/")[0], onerror=refuse):
             above = Path(folder).relative_to(workspace).as_posix()
             found.update(Path(folder, name) for name in names if fnmatchcase(f"{above}/{name}", glob))
     return sorted(found)
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    """Raise RuntimeDatabaseError: transcripts in a folder that cannot be listed are not deleted ones."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise RuntimeDatabaseError(f"{error.filename}: {refusal_reason(error)}") from error
 
 
 def _time_written(path: Path) -> float:

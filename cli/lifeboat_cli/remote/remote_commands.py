@@ -130,12 +130,13 @@ def add(
     given = replace(given, url=kind.add_options(given.url, options))
     if credentials_stdin:
         given = replace(given, token=kind.read_credentials(given.url, _read_credentials()))
-    is_sealed_by_default = kind.is_sealed_by_default
-    if plain and not is_sealed_by_default:
+    before = {one.name: one for one in remote_registry.list_remotes(session.context)}.get(name)
+    # A known remote stays as it is kept.
+    is_sealed_by_default = kind.is_sealed_by_default if before is None else before.sealed
+    if plain and not kind.is_sealed_by_default:
         raise click.UsageError(
             "--plain can only be used for folders and buckets, because an endpoint always encrypts its data."
         )
-    before = {one.name: one for one in remote_registry.list_remotes(session.context)}.get(name)
     with session.output.progress("Contacting the remote"):
         config, met = manage_remotes.add_remote(
             session.context,
@@ -343,10 +344,11 @@ def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
             fix=f"lifeboat remote token {quote_argument(remote)} --token-stdin < FILE",
         )
     config = remote_registry.find_remote(session.context, remote)
-    secret = _read_secret(session, "The token")
     kind = remote_kinds.find_kind(config.url)
     if kind.signs_requests:
-        secret = kind.read_credentials(config.url, secret)
+        secret = kind.read_credentials(config.url, _read_credentials())
+    else:
+        secret = _read_secret(session, "The token")
     with session.output.progress("Testing the token"):
         met = manage_remotes.give_token(session.context, config, secret)
     wake_daemon(session.context)

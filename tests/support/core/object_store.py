@@ -60,6 +60,8 @@ class ObjectStore:
     keeps_versions: bool = False
     hides: str = ""
     """Part of the keys that listings lack."""
+    denies: str = ""
+    """Error code of the answer to every request."""
     address: str = ""
     asked: list[Request] = field(default_factory=list)
     objects: dict[str, Kept] = field(default_factory=dict)
@@ -145,6 +147,9 @@ class _Handler(BaseHTTPRequestHandler):
         if bucket != BUCKET:
             self._fail(404, "NoSuchBucket")
             return request._replace(method=""), body
+        if self.store.denies:
+            self._fail(400 if "Malformed" in self.store.denies else 403, self.store.denies)
+            return request._replace(method="", key="-"), body
         return request, body
 
     def do_GET(self) -> None:

@@ -19,6 +19,7 @@ _REDIRECT = "redirect without LOCATION"
 _FULL = frozenset({"QuotaExceeded", "ServiceQuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "DiskFull"})
 _NO_BUCKET = frozenset({"NoSuchBucket", "ContainerNotFound", "ContainerDisabled"})
 _OTHER_TIME = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
+_OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
 _LATER = frozenset({"SlowDown", "RequestTimeout", "ServerBusy", "OperationTimedOut", "InternalError"})
 
 
@@ -56,6 +57,10 @@ class ObjectStoreAnswer(NamedTuple):
     @property
     def is_redirect(self) -> bool:
         return self.status in (301, 302, 307, 308)
+
+    @property
+    def has_other_region(self) -> bool:
+        return self.code in _OTHER_REGION
 
     @property
     def is_denied(self) -> bool:

@@ -22,6 +22,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,220}")
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _REGION = re.compile(r"[a-z0-9-]{1,60}")
+DEFAULT_REGION = "us-east-1"
 _FIX = "lifeboat remote add --help"
 
 

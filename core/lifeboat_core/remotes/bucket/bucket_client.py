@@ -18,7 +18,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from lifeboat_core.network import http_addresses
-from lifeboat_core.remotes.bucket.bucket_address import AZURE, GOOGLE, S3, BucketAddress
+from lifeboat_core.remotes.bucket.bucket_address import AZURE, DEFAULT_REGION, GOOGLE, S3, BucketAddress
 from lifeboat_core.remotes.bucket.bucket_problems import explain_answer
 from lifeboat_vault.errors import RemoteDamaged, RemoteRefused, RemoteUnreachable
 from lifeboat_vault.store.object_store_answers import answer_of
@@ -94,12 +94,12 @@ class ReadObject(NamedTuple):
 
 
 class BucketClient:
-    """Objects below the prefix of `address`. `name` is the user's name for the remote. Nothing is sent before a method
-    is called. Every method raises RemoteUnreachable, RemoteBusy, RemoteDenied, RemoteRefused."""
+    """Objects below the prefix of `address`. `add` is the command that adds this remote. Nothing is sent before a
+    method is called. Every method raises RemoteUnreachable, RemoteBusy, RemoteDenied, RemoteRefused."""
 
-    def __init__(self, address: BucketAddress, name: str, credentials: Mapping[str, Any]) -> None:
+    def __init__(self, address: BucketAddress, add: str, credentials: Mapping[str, Any]) -> None:
         self._address = address
-        self._name = name
+        self._add = add
         self._credentials = credentials
         self._opened: dict[Waits, Library] = {}
         if address.is_plain_http:
@@ -168,7 +168,7 @@ class BucketClient:
             raise ConditionFailed
         if answer.status == _UNSUPPORTED:
             raise ConditionUnsupported
-        raise explain_answer(answer, self._address, self._name, "writing")
+        raise explain_answer(answer, self._address, self._add, "writing")
 
     def delete(self, key: str) -> None:
         """Delete an object. That there is none is no error."""
@@ -212,7 +212,7 @@ class BucketClient:
         if is_missing:
             return None
         # Raised outside of the handler: the text of the library may repeat what was signed.
-        raise explain_answer(answer, self._address, self._name, doing)
+        raise explain_answer(answer, self._address, self._add, doing)
 
     def _store(self, waits: Waits) -> Library:
         """Open the bucket with some limits. Raises RemoteRefused."""
@@ -260,7 +260,7 @@ def _open(address: BucketAddress, credentials: Mapping[str, Any], waits: Waits) 
 
 
 def _open_s3(address: BucketAddress, common: dict[str, Any]) -> S3Store:
-    region = address.region or "us-east-1"
+    region = address.region or DEFAULT_REGION
     endpoint = address.endpoint or f"https://s3.{region}.amazonaws.com"
     return S3Store(
         address.bucket,

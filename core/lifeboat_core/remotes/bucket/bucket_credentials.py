@@ -6,6 +6,7 @@ the identity of the machine or pod.
 
 from __future__ import annotations
 
+import base64
 import configparser
 import json
 from collections.abc import Callable, Mapping
@@ -69,10 +70,12 @@ def _read_google(text: str) -> dict[str, Any] | None:
 
 
 def _read_azure(text: str) -> dict[str, str] | None:
-    if text.startswith("{"):
-        found = _document(text).get("account_key")
-        return {"account_key": found} if isinstance(found, str) else None
-    return {"account_key": text} if len(text.split()) == 1 else None
+    found = _document(text).get("account_key") if text.startswith("{") else text
+    try:
+        is_key = isinstance(found, str) and bool(base64.b64decode(found, validate=True))
+    except ValueError:
+        is_key = False
+    return {"account_key": str(found)} if is_key else None
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -91,7 +94,10 @@ def library_options(context: Context, scheme: str, given: str | None) -> dict[st
         kept = json.loads(read_credentials(scheme, given))
         if scheme == S3:
             return {"credential_provider": lambda: _as_library(kept, None)}
-        return {"service_account_key": json.dumps(kept)} if scheme == GOOGLE else kept
+        if scheme == GOOGLE:
+            return {"service_account_key": json.dumps(kept)}
+        # As an argument, the key would come after a token of the environment.
+        return {"credential_provider": lambda: {"access_key": kept["account_key"], "expires_at": None}}
     provider = _find_s3(context) if scheme == S3 else None
     return {} if provider is None else {"credential_provider": provider}
 

@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lifeboat_core.errors import Busy
-from lifeboat_core.remotes.bucket import bucket_address, bucket_credentials
-from lifeboat_core.remotes.bucket.bucket_address import S3, parse_bucket_address
+from lifeboat_core.remotes.bucket import bucket_address, bucket_credentials, bucket_problems
+from lifeboat_core.remotes.bucket.bucket_address import S3, BucketAddress, parse_bucket_address
 from lifeboat_core.remotes.contract import ONE, SEVERAL, RemoteConfig, RemoteKind
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.installers import extra_command
 from lifeboat_vault.errors import RemoteBusy, RemoteRefused
 
@@ -45,7 +46,8 @@ class BucketKind(RemoteKind):
         except ImportError:
             raise RemoteRefused("the library for buckets is not installed", fix=extra_command("buckets")) from None
         address = parse_bucket_address(config.url)
-        client = BucketClient(address, config.name, bucket_credentials.library_options(context, address.scheme, token))
+        credentials = bucket_credentials.library_options(context, address.scheme, token)
+        client = BucketClient(address, _add_command(config, address, token), credentials)
         home = HomeSide(
             context.files,
             context.clock,
@@ -98,6 +100,17 @@ class BucketKind(RemoteKind):
         """Requests are signed: the store does not see the secret."""
         before, after = parse_bucket_address(known.url), parse_bucket_address(moved.url)
         return (before.scheme, before.account, before.endpoint) == (after.scheme, after.account, after.endpoint)
+
+
+def _add_command(config: RemoteConfig, address: BucketAddress, token: str | None) -> str:
+    """Return the command that adds a bucket with the same options, or changes it if this home has it already."""
+    options = {
+        "--plain": not config.sealed,
+        "--optional": config.optional,
+        bucket_problems.CREDENTIALS: token is not None and not config.id,
+    }
+    name, url = quote_argument(config.name or "NAME"), quote_argument(address.url)
+    return " ".join(("lifeboat remote add", name, url, *(option for option, is_given in options.items() if is_given)))
 
 
 @contextmanager
