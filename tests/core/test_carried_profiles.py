@@ -10,11 +10,14 @@ from lifeboat_adapters.errors import ProfileInvalid, UnknownRuntime
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.folder.folder_profile import parse_carried_profile, parse_profile
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_core.agents.agent import find_agent
 from lifeboat_core.home.context import Context
-from lifeboat_core.restore import RestoreOptions, plan_restore
+from lifeboat_core.restore import RestoreOptions, plan_restore, recover_restores, restore_agent
 from lifeboat_core.state.state_documents import load_profiles
 from support.adapters.profile_installs import PEBBLE, make_pebble, write_files
 from support.cli.cli_client import run
+from support.killing import killed_at
 
 
 def _protect(home: Path) -> tuple[Path, JsonObject]:
@@ -98,3 +101,33 @@ def test_the_files_of_the_user_are_never_files_around_a_workspace(tmp_path: Path
     write_files(tmp_path, {".bashrc": "x", "data/facts.md": "x"})
     installation = adapter.locate(tmp_path / "data", {}, tmp_path)
     assert [root.folder for root in adapter.roots(installation)] == [tmp_path / "data"]
+
+
+@pytest.mark.parametrize("profile", ["broken", None])
+def test_a_profile_that_cannot_be_used_stops_no_restore_of_another_agent(
+    isolated_home: Path, profile: str | None
+) -> None:
+    file, _ = _protect(isolated_home)
+    write_files(isolated_home / "notes", {"SOUL.md": "# Ada\n", "MEMORY.md": "# Memory\n\nThe boat is red.\n"})
+    run("agents", "add", isolated_home / "notes", "--name", "ada")
+    file.unlink()
+    if profile is not None:
+        file.write_text(profile)
+    run("restore", "ada", "--to", isolated_home / "copy")
+    assert (isolated_home / "copy/MEMORY.md").exists()
+    inside = isolated_home / ".pebble/data/copy"
+    assert run("restore", "ada", "--to", inside, expect=3)["error"]["code"] == "target_refused"
+
+
+def test_a_restore_that_was_interrupted_is_completed_without_the_profile(isolated_home: Path) -> None:
+    file, added = _protect(isolated_home)
+    workspace = isolated_home / ".pebble/data"
+    former = (workspace / "facts.md").read_text()
+    write_files(workspace, {"facts.md": "Lost.\n", "WHO.md": "Nobody.\n"})
+    context = Context.open()
+    agent, options = find_agent(context, added["id"]), RestoreOptions(yes=True)
+    assert killed_at(lambda: restore_agent(context, agent, options), CrashPoint.RESTORE_MOVED_IN)
+    file.write_text("broken")
+    (said,) = recover_restores(context)
+    assert "is complete now" in said
+    assert (workspace / "facts.md").read_text() == former

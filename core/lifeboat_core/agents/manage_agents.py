@@ -232,9 +232,8 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
 
 def _are_apart(context: Context, folder: Path, agent: Agent, workspace: Path) -> bool:
     """Return whether the outer one of a folder and an agent's workspace is captured without the inner one."""
-    adapter = context.adapter(agent.runtime)
-    return leaves_out(adapter, workspace, folder) or (
-        adapter.recognises(folder) > 0 and leaves_out(adapter, folder, workspace)
+    return leaves_out(context, agent.runtime, workspace, folder) or (
+        leaves_out(context, agent.runtime, folder, workspace) and context.adapter(agent.runtime).recognises(folder) > 0
     )
 
 

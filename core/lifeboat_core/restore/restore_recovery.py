@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf.common import times
 from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
@@ -88,10 +89,13 @@ def settle_journal(context: Context, journal: RestoreJournal) -> str:
     from lifeboat_core.restore.runtime_file_locks import find_lock, hold_runtime_locks
 
     check_before_recovery(context, journal)
-    adapter = context.adapter(RestoreReport.from_json(journal.report).runtime)
-    locks = (find_lock(adapter, folder, text_to_path(move.target)) for move in journal.moves)
     files = journal_moves.open_without_links(context.files)
-    with defer_interrupt(), hold_runtime_locks(files, adapter, filter(None, locks)):
+    with defer_interrupt(), contextlib.ExitStack() as held:
+        # Without an adapter nothing is known of locks, and a half-moved workspace has to be completed.
+        with contextlib.suppress(AdapterError):
+            adapter = context.adapter(RestoreReport.from_json(journal.report).runtime)
+            locks = (find_lock(adapter, folder, text_to_path(move.target)) for move in journal.moves)
+            held.enter_context(hold_runtime_locks(files, adapter, filter(None, locks)))
         journal_moves.roll_forward(context.files, journal)
         finish_restore(context, journal, recovered=True)
     return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is complete now."

@@ -77,9 +77,9 @@ def check_target(context: Context, target: Path, agent: Agent | None) -> None:
         own = agent is not None and other.id == agent.id
         if own and workspace == target:
             return
-        if leaves_out(context.adapter(other.runtime), workspace, target):
+        if leaves_out(context, other.runtime, workspace, target):
             continue
-        if agent is not None and leaves_out(context.adapter(agent.runtime), target, workspace):
+        if agent is not None and leaves_out(context, agent.runtime, target, workspace):
             continue
         if is_inside(target, workspace) or is_inside(workspace, target):
             raise RestoreError.TARGET_REFUSED(f"{target} contains the workspace of {other.name} or is inside it")
