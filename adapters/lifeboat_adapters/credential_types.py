@@ -52,13 +52,13 @@ class CredentialRefusal(ReasonCode):
     )
     NO_PROGRAM = (
         "no_program",
-        ("the program {runtime} is not on PATH, and only this program can write its credential store"),
+        "the program {runtime} is not on PATH, and only this program can write its credential store",
     )
     NOT_TAKEN = "not_taken", "{runtime} did not accept the credential"
     NOT_REFRESHED = "not_refreshed", "{runtime} could not refresh the credential: sign in again"
     STORE_UNREADABLE = "store_unreadable", "the credential store of {runtime} cannot be read now"
     RUNTIME_PROBLEM = "runtime_problem", "{message}"
-    ONE_IDENTITY = "one_identity", "{runtime} cannot store a credential for a single identity"
+    ONE_IDENTITY = "one_identity", "{runtime} cannot import a credential that belongs to a single identity"
     NOT_SPELLED = "not_spelled", "the runtime's import command cannot represent this credential"
     OLD_RELEASE = "old_release", "this release of {runtime} has no command that imports sessions"
     NEW_GATEWAY = "new_gateway", "{runtime} creates a new gateway token: pair your devices again"
@@ -74,7 +74,10 @@ class CredentialRefusal(ReasonCode):
     RETIRED = "retired", "the installed release of {runtime} does not support this credential"
     OF_INSTALLATION = "of_installation", "the credential works only in the installation that created it"
     ANOTHER_FOLDER = "another_folder", "the value is the path of a folder in the original installation"
-    OF_MACHINE = "of_machine", "Lifeboat installs a separate hook on each machine: lifeboat agents hook"
+    OF_MACHINE = (
+        "of_machine",
+        "Lifeboat's own hook is not copied between machines. To install it on this machine: lifeboat agents hook",
+    )
     OF_ANOTHER_AGENT = "of_another_agent", "another agent on this machine has this name"
     IN_COMMON = "in_common", "other agents on this machine use the same setting, so it was not changed"
 

@@ -59,15 +59,21 @@ WRONG = {
     ),
     "no such memory type": (PLAIN + "[[memories]]\nglob = 'a'\nmemory_type = 'fact'\n", "unknown memory type: fact"),
     "a note that is not read": (PLAIN + "[[memories]]\nglob = 'a/*.md'\nnew = 'b.md'\n", "does not match"),
-    "a note with another mark": (PLAIN + "[[memories]]\nglob = '*'\nnew = '{x}.md'\n", "are replaced"),
+    "a note with another mark": (
+        PLAIN + "[[memories]]\nglob = '*'\nnew = '{x}.md'\n",
+        "contains an unknown placeholder",
+    ),
     "many memories in a file of one": (
         PLAIN + "[[memories]]\nglob = '*'\ndivide = 'file'\nnew = 'a.md'\n",
-        r"new needs \{id\}",
+        r"the file name in new must contain \{id\}",
     ),
-    "a list without a path": (PLAIN + "[agent]\nlisted_in = '~/x.json'\n", "go together"),
+    "a list without a path": (
+        PLAIN + "[agent]\nlisted_in = '~/x.json'\n",
+        "must set both listed_in and listed_at, or neither",
+    ),
     "a whole file with paths": (
         PLAIN + "[[credentials]]\nglob = 'a'\nwhole = true\npaths = ['x']\n",
-        "exclude each other",
+        "must not set both whole and paths",
     ),
 }
 
@@ -196,7 +202,10 @@ def test_references_and_switches_are_no_credentials() -> None:
 
 def test_a_file_that_says_that_the_runtime_is_running_is_not_captured() -> None:
     adapter = _adapter('[running]\npid_files = ["run/pebble.pid"]\n')
-    assert adapter.exclusion("raw/pebble/run/pebble.pid", is_folder=False) == "process on this machine"
+    assert (
+        adapter.exclusion("raw/pebble/run/pebble.pid", is_folder=False)
+        == "file that names a running process of this machine"
+    )
     assert adapter.exclusion("raw/pebble/run/other", is_folder=False) is None
 
 
@@ -266,7 +275,7 @@ def test_a_workspace_may_lie_less_deep_than_its_profile_says(tmp_path: Path) -> 
 def test_a_file_that_is_too_large_is_named_with_a_limit_above_zero(tmp_path: Path) -> None:
     path = tmp_path / "pebble.toml"
     path.write_bytes(b"#" * (folder_profile.LARGEST + 1))
-    with pytest.raises(ProfileInvalid, match="is larger than the limit of 256 KB"):
+    with pytest.raises(ProfileInvalid, match="is larger than 256 KB"):
         shipped_profiles.read_profile(path)
 
 

@@ -191,7 +191,10 @@ def test_a_configuration_that_is_not_yaml_is_refused_by_name(tmp_path: Path) -> 
 
 def test_the_plugin_is_not_captured() -> None:
     reason = ADAPTER.exclusion("raw/hermes/plugins/lifeboat", is_folder=True)
-    assert reason == "Lifeboat's hook, which each machine installs itself: lifeboat agents hook"
+    assert (
+        reason
+        == "Lifeboat's own hook, which is not copied between machines. To install it on a machine: lifeboat agents hook"
+    )
     assert ADAPTER.exclusion("raw/hermes/plugins/boat", is_folder=True) is None
 
 

@@ -156,7 +156,7 @@ def test_hooks_that_the_user_switched_off_are_not_switched_on(tmp_path: Path) ->
 
 def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path, {"agents": {"list": []}}, layout="2026.2")
-    with pytest.raises(HookUnavailable, match="also starts its own hooks"):
+    with pytest.raises(HookUnavailable, match="starts every hook that it finds"):
         place.install()
     place.configure({"hooks": {"internal": {"enabled": True, "entries": {"boot-md": {"enabled": False}}}}})
     assert not place.install().steps
@@ -215,7 +215,9 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:
-    reason = "Lifeboat's hook, which each machine installs itself: lifeboat agents hook"
+    reason = (
+        "Lifeboat's own hook, which is not copied between machines. To install it on a machine: lifeboat agents hook"
+    )
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None

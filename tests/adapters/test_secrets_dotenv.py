@@ -100,8 +100,8 @@ def test_a_name_without_a_value_is_passed_over() -> None:
         (b'A=1\nB="half', "line 2, column 3: a closing quotation mark is missing"),
         (b"A='half\nB=1\n", "line 1, column 3: a closing quotation mark is missing"),
         (b'A="1\n2" 3\n', "line 1, column 3: a closing quotation mark is missing"),
-        (b"A=1\nsource other half\n", "line 2, column 1: a line of the form NAME=value"),
-        (b"=half", "line 1, column 1: a line of the form NAME=value"),
+        (b"A=1\nsource other half\n", "line 2, column 1: a line of the form NAME=value was expected"),
+        (b"=half", "line 1, column 1: a line of the form NAME=value was expected"),
     ],
 )
 def test_what_is_not_understood_is_named_with_its_place_and_without_its_content(data: bytes, where: str) -> None:

@@ -82,13 +82,13 @@ def test_payloads_of_another_version_of_the_file_are_refused() -> None:
 
 def test_a_payload_that_knows_nothing_of_the_file_is_refused() -> None:
     parts, payloads = _protected()
-    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="does not contain its form in the file"):
+    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="does not contain the text that belongs in the file"):
         credential_payload.restore_whole_file("raw/openclaw/.env", parts.data, parts.cuts, payloads.__getitem__)
     poor = {
         credential: CredentialPayload(one.value, {PATH: SecretSpelling("0", ())})
         for credential, one in payloads.items()
     }
-    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="does not contain its form in the file"):
+    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="does not contain the text that belongs in the file"):
         credential_payload.restore_whole_file(PATH, parts.data, parts.cuts, poor.__getitem__)
 
 

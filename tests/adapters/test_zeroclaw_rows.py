@@ -189,7 +189,7 @@ def test_memories_of_an_agent_that_is_not_configured_are_offered(tmp_path: Path)
     file = made.home / "config.toml"
     file.write_text(file.read_text().replace("agents.rover", "unrelated"))
     (offer,) = ADAPTER.databases.offers(located(made))
-    assert offer.what == "1 memory of the agent rover, which is not in ZeroClaw's configuration"
+    assert offer.what == "the database contains 1 memory of the agent rover, which is not in ZeroClaw's configuration"
     assert str(made.workspace("rover")) in offer.command
 
 
@@ -224,7 +224,7 @@ def test_memories_of_an_own_agent_that_has_a_workspace_are_offered(tmp_path: Pat
     made.workspace("default").mkdir(parents=True)
     assert keys(made, "ada") == {"own"}
     assert [offer.what.partition(",")[0] for offer in ADAPTER.databases.offers(located(made, "ada"))] == [
-        "1 memory of the agent default"
+        "the database contains 1 memory of the agent default"
     ]
 
 

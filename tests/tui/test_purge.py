@@ -131,7 +131,7 @@ async def test_the_preview_says_what_goes_where_and_what_is_not_reached(size: tu
         assert "MEMORY.md" in said and "····Xq" in said
         remarks = str(screen(pilot).query_one("#remarks-text").render())
         for part in (
-            "Remote office: purged after 24 hours, or immediately with the endpoint's second token",
+            "Remote office: purged after 24 hours, or immediately with the endpoint's token (scope purge)",
             "Not reached: laptop-2: it is off",
             "bookkeeper (2 places)",
             "photo.bin: it would be unreadable without the text",

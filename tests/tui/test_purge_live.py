@@ -180,7 +180,10 @@ async def test_at_an_endpoint_it_happens_at_once_with_the_second_token(
         monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "machine/home"))
         async with live(screen="purge", agent="ada") as pilot:
             await look(pilot)
-            await shows(pilot, "Remote boat: purged after 24 hours, or immediately with the endpoint's second token")
+            await shows(
+                pilot,
+                "Remote boat: purged after 24 hours, or immediately with the endpoint's token (scope purge)",
+            )
             await pilot.press("ctrl+n")
             await shows(pilot, "The endpoint boat")
             await fill(pilot, "token-0", token)

@@ -304,9 +304,9 @@ async def test_what_nobody_signed_is_accepted_by_a_typed_word_only() -> None:
     link = machine()
     link.answers(DRY, UNSIGNED)
     async with wizard(link, at="12") as pilot:
-        assert "could be executed on this machine: hooks/start.sh" in text_of(pilot)
+        assert "a program on this machine could run: hooks/start.sh" in text_of(pilot)
         await press(pilot, "R")
-        assert "could be executed on this machine: hooks/start.sh" in text_of(pilot)
+        assert "a program on this machine could run: hooks/start.sh" in text_of(pilot)
         assert pilot.app.screen.query_one("#yes", Button).disabled
         assert pilot.app.focused is pilot.app.screen.query_one("#cancel")
         await press(pilot, "escape")
@@ -327,7 +327,7 @@ async def test_what_another_signed_has_no_preview_until_it_is_accepted() -> None
         await say(pilot, "restore unsigned")
         assert "OVERWRITE" in text_of(pilot)
         await press(pilot, "R")
-        assert "could be executed on this machine: hooks/start.sh" in text_of(pilot)
+        assert "a program on this machine could run: hooks/start.sh" in text_of(pilot)
         assert commands(link, *RUN_IT) == []
         await say(pilot, "restore unsigned")
         await until(pilot, lambda: commands(link, *RUN_IT))
@@ -343,7 +343,7 @@ async def test_a_state_that_changed_after_it_was_accepted_is_asked_for_again() -
         )
         await say(pilot, "restore unsigned")
         await press(pilot, "R")
-        assert "could be executed on this machine: x.sh" in text_of(pilot)
+        assert "a program on this machine could run: x.sh" in text_of(pilot)
         assert commands(link, *RUN_IT) == []
 
 

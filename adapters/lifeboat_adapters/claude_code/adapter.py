@@ -62,7 +62,10 @@ class ClaudeCodeDatabases(ProfileTranscripts):
     def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         folder = user_settings.find_moved_memories(installation.workspace)
         if folder is not None and folder.is_dir():
-            what = f"memories are in {folder} (autoMemoryDirectory) and are not captured with this agent"
+            what = (
+                f"the memories of this project are in {folder} (setting autoMemoryDirectory), so they are not "
+                "captured with this agent"
+            )
             yield UnusedDataOffer(what, f"lifeboat agents add {shlex.quote(str(folder))} --runtime markdown")
 
     def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:

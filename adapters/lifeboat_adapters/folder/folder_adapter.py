@@ -203,7 +203,7 @@ class FolderAdapter(Adapter):
         if name is None:
             return "the folder belongs to another runtime"
         if name in self.profile.running.pid_files:
-            return "process on this machine"
+            return "file that names a running process of this machine"
         parts = name.split("/")
         above = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
         for rule in self.profile.exclude:

@@ -254,7 +254,7 @@ def parse_carried_profile(name: str, text: str) -> FolderProfile:
     Unlike a profile that the user put into the home, it must not look outside of the user's home. Raises
     ProfileInvalid.
     """
-    source = f"the profile that was captured with the agent of {name!r}"
+    source = f"the folder profile for {name!r} that was captured together with the agent"
     profile = parse_profile(text, source)
     if profile.name != name:
         raise ProfileInvalid(f"{source} has the wrong name {profile.name!r}")
@@ -262,7 +262,7 @@ def parse_carried_profile(name: str, text: str) -> FolderProfile:
         parts = PurePosixPath(place).parts
         if place and (len(parts) < 2 or parts[0] != "~" or ".." in parts):
             raise ProfileInvalid(
-                f"in {source}, agent.{key} = {place!r} must be a path below the home directory, which begins with ~/"
+                f"in {source}, agent.{key} = {place!r} must be a path below the home directory and begin with ~/"
             )
     return profile
 

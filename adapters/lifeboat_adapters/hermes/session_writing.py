@@ -29,8 +29,8 @@ FIX = "hermes sessions repair"
 ROW = "row"
 NO_TABLE = "state.db has no table for this row"
 NO_SESSION = "the session of this message is not in the archive"
-TITLE_TAKEN = "restored without the title, because another session on this machine has the same title"
-NO_PARENT = "restored without the link to its parent session, because that session is not restored"
+TITLE_TAKEN = "the session was restored without its title, because another session on this machine has the same title"
+NO_PARENT = "the session was restored without the link to its parent session, because that session is not restored"
 
 NEW = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);

@@ -42,7 +42,7 @@ _OF_THE_RUNTIME = frozenset((
 """Folders of the state directory that cannot hold a part of the configuration."""
 
 _AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
-_RATCHET = "state of a running channel, which a restore could not use again"
+_RATCHET = "state of a running channel, which would not work after a restore"
 _LEFT_OUT_OF_LOGINS = (
     ("session-*", _RATCHET),
     ("pre-key-*", _RATCHET),
@@ -73,11 +73,11 @@ anything else of an agent."""
 
 _LITTER = ExclusionRules(
     (
-        ("*.memory-reindex-*", "left behind by an interrupted rebuild of the search index"),
+        ("*.memory-reindex-*", "file of an interrupted rebuild of the search index"),
         ("openclaw*.sqlite", "database of the runtime, captured row by row"),
         ("*-lock.sqlite", "lock"),
         (".generation-*.sqlite", "lock"),
-        ("auth-profiles.json*", "credential store of the runtime, captured separately, captured separately"),
+        ("auth-profiles.json*", "credential store of the runtime, captured separately"),
     )
 )
 
@@ -89,7 +89,7 @@ _LEFT_OUT_PATHS = (
     (".openclaw/credentials", "data that the runtime needs only on this machine"),
     (".openclaw/identity", "data that the runtime needs only on this machine"),
     (".openclaw/devices", "data that the runtime needs only on this machine"),
-    (".openclaw/secrets.json", "credential store of the runtime, captured separately, captured separately"),
+    (".openclaw/secrets.json", "credential store of the runtime, captured separately"),
     ("memory/*.sqlite", "search index, which the runtime rebuilds"),
 )
 
@@ -102,7 +102,10 @@ _REASONS = (
     ("matrix", _RATCHET),
     ("*.bak*", "backup of the configuration, made by the runtime"),
     ("backups", "backups that the runtime made"),
-    ("hooks", "Lifeboat's hook, which each machine installs itself: lifeboat agents hook"),
+    (
+        "hooks",
+        "Lifeboat's own hook, which is not copied between machines. To install it on a machine: lifeboat agents hook",
+    ),
     ("media", "data that the runtime rebuilds"),
     ("memory", "search index, which the runtime rebuilds"),
     ("logs", "log"),

@@ -58,7 +58,9 @@ def _identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]
     has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())
     for name in () if holds_numbers or not has_prose else ("psychology", "linguistics", "aieos_extensions"):
         if structured.get(name):
-            yield _setting(f"identity: {name}", f"the runtime uses the agent's persona text instead; {KEPT}")
+            yield _setting(
+                f"identity: {name}", f"instead of this data, the runtime uses the agent's persona text; {KEPT}"
+            )
     helpers = structured.get("sub_agents")
     known = [each for each in helpers if isinstance(each, dict)] if isinstance(helpers, list) else []
     if any(each.get(name) for each in known for name in _OF_HELPERS):

@@ -94,7 +94,7 @@ def restore_whole_file(
         spelling = payloads[credential_id].files.get(path)
         if spelling is None or nth >= len(spelling.literals):
             raise SecretsError.WHOLE_FILE_MISMATCH(
-                f"the credential {credential_id} does not contain its form in the file {path}"
+                f"the encrypted credential {credential_id} does not contain the text that belongs in the file {path}"
             )
         return spelling.literals[nth]
 

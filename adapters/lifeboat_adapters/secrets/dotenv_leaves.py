@@ -60,7 +60,7 @@ def keep_dotenv_lines(data: bytes, is_kept: Callable[[str], bool], *, rest: bool
 def _assignment(data: bytes, at: int, leaves: list[ParsedLeaf]) -> int:
     name = _NAME.match(data, at)
     if name is None:
-        raise_unparsable(data, at, "a line of the form a line of the form NAME=value was expected")
+        raise_unparsable(data, at, "a line of the form NAME=value was expected")
     assigned = _ASSIGNED.match(data, name.end())
     if assigned is None:
         return _declaration(data, at, name.end())
@@ -77,7 +77,7 @@ def _declaration(data: bytes, at: int, end: int) -> int:
     """Skip `export NAME` without a value. Other words are not understood."""
     rest = _NOTHING.match(data, end)
     if rest is None:
-        raise_unparsable(data, at, "a line of the form a line of the form NAME=value was expected")
+        raise_unparsable(data, at, "a line of the form NAME=value was expected")
     return _after_line(data, rest.end())
 
 

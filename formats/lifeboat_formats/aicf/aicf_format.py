@@ -165,10 +165,10 @@ def _fates(found: FileMemories) -> Iterator[ItemFate]:
             )
     if found.relations.passed_over:
         reason = (
-            f"links after the first {piece_relations.MOST_LINKS:,} were not imported as relations; they stay "
-            "in the stored file"
+            f"only the first {piece_relations.MOST_LINKS:,} links were imported as relations; the other links "
+            "stay in the stored file"
         )
-        fate = ItemFate("link", "after those", ItemOutcome.UNRESOLVED, reason, "links_many")
+        fate = ItemFate("link", "the other links", ItemOutcome.UNRESOLVED, reason, "links_many")
         yield from itertools.repeat(fate, found.relations.passed_over)
     for vector in found.relations.vectors:
         name = f"line {vector.section.line}"
@@ -184,7 +184,10 @@ def _fates(found: FileMemories) -> Iterator[ItemFate]:
             yield ItemFate("vector", name, ItemOutcome.ACCEPTED)
     for section in found.document.named("STATE"):
         if section.ident.strip().lower() == "temp":
-            reason = "a temporary state is valid for one turn only; it stays in the stored file"
+            reason = (
+                "a temporary state is valid for one turn only, so it did not become a memory; it stays in the "
+                "stored file"
+            )
             yield ItemFate("setting", f"line {section.line}", ItemOutcome.TRANSFORMED, reason, "temp_state")
 
 

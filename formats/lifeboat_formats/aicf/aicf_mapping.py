@@ -35,40 +35,51 @@ KINDS: Mapping[str, PieceKind] = {
         "@CONVERSATION",
         "episodic",
         "aicf:conversation",
-        "`content`; without it, one line made from topic, messages, platform and times",
+        "the text is `content`; if it is missing, Lifeboat makes one line from topic, messages, platform and times",
     ),
     MESSAGE: PieceKind(
         "row of @CONVERSATION, row `DATA` (2.0), `<message>`",
         "episodic",
         "aicf:message",
-        "the text; the role is stored in `x_aicf`",
+        "the memory contains the text; the role is stored in `x_aicf`",
     ),
     STATE: PieceKind(
         "@STATE, @STATE:session",
         "summary",
         "aicf:state",
-        "`content`; without it, `status: ..; actions: ..; flow: a -> b`",
+        "the text is `content`; if it is missing, the text is `status: ..; actions: ..; flow: a -> b`",
     ),
     USER_STATE: PieceKind(
         "each key of @STATE:user",
         "semantic",
         "aicf:state:user",
-        "`key: value`; a key that contains `prefer` becomes a preference",
+        "the text is `key: value`; if the key contains `prefer`, the memory is a preference",
     ),
-    APP_STATE: PieceKind("each key of @STATE:app", "semantic", "aicf:state:app", "`key: value`"),
-    SESSION: PieceKind("@SESSION", "episodic", "aicf:session", "one line made from application, user and times"),
-    INSIGHT: PieceKind("@INSIGHTS", "semantic", "aicf:insight", "the text; `memory_type=` sets the memory type"),
+    APP_STATE: PieceKind("each key of @STATE:app", "semantic", "aicf:state:app", "the text is `key: value`"),
+    SESSION: PieceKind(
+        "@SESSION", "episodic", "aicf:session", "Lifeboat makes one line from application, user and times"
+    ),
+    INSIGHT: PieceKind(
+        "@INSIGHTS", "semantic", "aicf:insight", "the memory contains the text; `memory_type=` gives its type"
+    ),
     DECISION: PieceKind(
-        "@DECISIONS", "semantic", "aicf:decision", "the decision, then `Rationale: ..` after a blank line"
+        "@DECISIONS", "semantic", "aicf:decision", "the text is the decision, then `Rationale: ..` after a blank line"
     ),
     CONSOLIDATION: PieceKind(
-        "@CONSOLIDATION", "summary", "aicf:consolidation", "the theme, then each key fact on its own line"
+        "@CONSOLIDATION",
+        "summary",
+        "aicf:consolidation",
+        "the text is the theme, then each key fact on a separate line",
     ),
-    MEMORY: PieceKind("@MEMORY", "semantic", "aicf:memory", "the text; the section's identifier sets the memory type"),
-    WORK: PieceKind("@WORK", "semantic", "aicf:work", "the description; the status is stored in `x_aicf`"),
-    ROW: PieceKind("each row of @DATA (AICF 2.0)", "semantic", "aicf:v2", "`column: value`, one per line"),
-    TEXT: PieceKind("@NOTES, @CONTEXT, free text", "semantic", "aicf:text", "the text"),
-    UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the lines without changes"),
+    MEMORY: PieceKind(
+        "@MEMORY", "semantic", "aicf:memory", "the memory contains the text; the word after `@MEMORY:` gives its type"
+    ),
+    WORK: PieceKind("@WORK", "semantic", "aicf:work", "the text is the description; the status is stored in `x_aicf`"),
+    ROW: PieceKind(
+        "each row of @DATA (AICF 2.0)", "semantic", "aicf:v2", "the text has one line `column: value` for each column"
+    ),
+    TEXT: PieceKind("@NOTES, @CONTEXT, free text", "semantic", "aicf:text", "the memory contains the text"),
+    UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the memory contains the unchanged lines"),
 }
 
 LEVELS: Mapping[str, float] = {"HIGH": 0.9, "MEDIUM": 0.6, "LOW": 0.3}
@@ -157,8 +168,10 @@ def _sections() -> MappingTable:
         for kind in KINDS.values()
     ]
     others = [
-        MappingRow("@STATE:temp", "no record", "stored only in the raw file"),
-        MappingRow("@AICF_VERSION, comments, blank lines, line numbers", "no record", "stored only in the raw file"),
+        MappingRow("@STATE:temp", "no record", "this state is stored only in the raw file"),
+        MappingRow(
+            "@AICF_VERSION, comments, blank lines, line numbers", "no record", "they are stored only in the raw file"
+        ),
         MappingRow(
             "@LINKS",
             "`related_records` of the first memory",
@@ -167,7 +180,7 @@ def _sections() -> MappingTable:
         MappingRow(
             "@EMBEDDING",
             "`embeddings` of the memory",
-            "only complete vectors; an abbreviated vector stays in the raw file",
+            "only complete vectors are imported; an abbreviated vector stays in the raw file",
         ),
         MappingRow("@ALF_RECORD", "memory fields that AICF does not define", "an extension"),
         MappingRow(
@@ -211,7 +224,9 @@ def _links() -> MappingTable:
 
 def _models() -> MappingTable:
     rows = [MappingRow(f"{start}*", f"{owner}{start}*") for start, owner in PROVIDERS]
-    return MappingTable("AICF: embedding models", [*rows, MappingRow("any other", "unknown/*", "with `/`: as it is")])
+    return MappingTable(
+        "AICF: embedding models", [*rows, MappingRow("any other", "unknown/*", "a name with `/` stays unchanged")]
+    )
 
 
 def _back() -> MappingTable:
@@ -221,11 +236,11 @@ def _back() -> MappingTable:
             MappingRow(
                 "@STATE:user",
                 "preference `key: value`",
-                f"only if the text is one line of fewer than {LEAST_WORDS} characters",
+                f"used only if the text is one line of fewer than {LEAST_WORDS} characters",
             ),
             MappingRow("@CONSOLIDATION", "summary"),
             MappingRow("@INSIGHTS with `memory_type=`", "every other memory"),
             MappingRow("@ALF_RECORD", "memory fields that have no field in the section"),
-            MappingRow("nothing", "credentials", "never written"),
+            MappingRow("nothing", "credentials", "credentials are never written"),
         ],
     )

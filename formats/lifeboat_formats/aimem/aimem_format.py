@@ -49,7 +49,7 @@ SALVAGE = "salvage"
 OPTIONS = (
     FormatOption(
         "scope",
-        "all memories (FULL), protected (DNA_ONLY) or recent (SINCE)",
+        "memories to export: all (FULL), protected (DNA_ONLY) or recent (SINCE)",
         OptionKind.CHOICE,
         SCOPES,
         FULL,

@@ -171,19 +171,30 @@ _SAMPLES: Sequence[tuple[str, JsonObject]] = (
     ("summary", {"memory_type": "summary"}),
     ("any other", {"memory_type": "x"}),
 )
-_TYPE_NOTES = {"summary": f"with the tag `{TYPE_TAG}summary`", "any other": f"the original type is stored in `{OURS}`"}
+_TYPE_NOTES = {
+    "summary": f"the chunk gets the tag `{TYPE_TAG}summary`",
+    "any other": f"the original type is stored in `{OURS}`",
+}
 
 _CHUNK_ROWS = (
     MappingRow(
         "`id`",
         "`id`",
-        "if Lifeboat made the name, the record's id is used again; otherwise an id is derived "
-        "from the name, and the name is kept",
+        (
+            "if Lifeboat made this name, the memory gets its earlier id again; otherwise Lifeboat derives an "
+            "id from the name and keeps the name"
+        ),
     ),
     MappingRow("`content`", "`content`"),
-    MappingRow("`content_hash`", "computed from `content`", "checked at import"),
-    MappingRow("`created_at`", "`temporal.created_at`", "the original timestamp with nanoseconds is stored too"),
-    MappingRow("`tags`", "`tags`", f"lower case, 1 to {TAG_LENGTH} characters; other tags are stored in `{OURS}`"),
+    MappingRow("`content_hash`", "computed from `content`", "an import checks the hash"),
+    MappingRow(
+        "`created_at`", "`temporal.created_at`", f"the original timestamp with nanoseconds is stored in `{NAME}`"
+    ),
+    MappingRow(
+        "`tags`",
+        "`tags`",
+        f"a tag is in lower case and has 1 to {TAG_LENGTH} characters; other tags are stored in `{OURS}`",
+    ),
     MappingRow("`zone`", f"`{NAME}.zone`", "a missing value stays missing"),
     MappingRow(
         "`is_pinned`",
@@ -191,18 +202,28 @@ _CHUNK_ROWS = (
         "a pinned memory is kept until its user unpins it",
     ),
     MappingRow(
-        "`embedding`", "`embeddings`", "only with `--include-embeddings`; a bundle contains vectors of one model"
+        "`embedding`",
+        "`embeddings`",
+        "exported only with `--include-embeddings`; a bundle contains vectors of one model",
     ),
-    MappingRow(f"`{OURS}`", "every other field", "left out with `--pure`; the receipt then lists each field as lost"),
     MappingRow(
-        "content beyond 65,536 characters", "one record", f"divided into parts, which the relation `{PART_OF}` connects"
+        f"`{OURS}`",
+        "every other field",
+        "`--pure` leaves these fields out; the receipt then lists each of them as lost",
     ),
-    MappingRow(f"tag `{STATUS_TAG}superseded`", "status `superseded`", "only with `--include-history`"),
-    MappingRow(f"tag `{STATUS_TAG}archived`", "status `archived`", "only with `--include-history`"),
+    MappingRow(
+        "content beyond 65,536 characters",
+        "one record",
+        f"an export divides the content into parts, which the relation `{PART_OF}` connects",
+    ),
+    MappingRow(f"tag `{STATUS_TAG}superseded`", "status `superseded`", "exported only with `--include-history`"),
+    MappingRow(f"tag `{STATUS_TAG}archived`", "status `archived`", "exported only with `--include-history`"),
     MappingRow(
         "not included in a bundle", "deleted memories", "credentials, artifacts and principals are not included either"
     ),
-    MappingRow("memories of the type `identity`, one for each text", "identity", "only with `--include-identity`"),
+    MappingRow(
+        "memories of the type `identity`, one for each text", "identity", "exported only with `--include-identity`"
+    ),
 )
 _ENVELOPE_ROWS = (
     MappingRow(
@@ -212,10 +233,12 @@ _ENVELOPE_ROWS = (
     ),
     MappingRow("`tenant_id`", f"`{NAME}.tenant_id`", "Lifeboat writes the agent's id, or the value of `--tenant`"),
     MappingRow(
-        "`exported_at`", "`embeddings[].computed_at`", "the time of a vector is the time of the bundle or later"
+        "`exported_at`", "`embeddings[].computed_at`", "a vector whose time is unknown gets the time of the bundle"
     ),
     MappingRow("`scope`, `since`", "the whole bundle in `raw/aimem/`"),
-    MappingRow("`embedding_model`", "`embeddings[].model`", "with its provider, `unknown/NAME` where none is known"),
+    MappingRow(
+        "`embedding_model`", "`embeddings[].model`", "the model gets its provider, or `unknown/` if it is not known"
+    ),
     MappingRow("entities to which no chunk refers", "`raw/aimem/entities.jsonl`"),
 )
 
@@ -249,7 +272,9 @@ def _edges() -> Iterator[MappingRow]:
     yield MappingRow(f"`{edge_type_of('caused')}`, with source and target exchanged", f"`{CAUSED_BY}`")
     yield MappingRow(f"`{EXTENSION}NAME`", "`NAME`")
     yield MappingRow(
-        "`weight`, `created_at`", f"`{NAME}` of the relation", "if unknown: 1.0 and the time of the record"
+        "`weight`, `created_at`",
+        f"`{NAME}` of the relation",
+        "an unknown weight is exported as 1.0, an unknown time as the time of the record",
     )
 
 

@@ -59,7 +59,11 @@ class AionforgeFormat(Format):
     suffixes: tuple[str, ...] = ()
     options: tuple[FormatOption, ...] = (
         FormatOption(
-            AGENT, "the agent (a UUID) in whose name Aionforge is queried", OptionKind.TEXT, reads=True, writes=True
+            AGENT,
+            ("the UUID of the agent for which Lifeboat queries Aionforge"),
+            OptionKind.TEXT,
+            reads=True,
+            writes=True,
         ),
         FormatOption(TEAMS, "the agent's teams, separated by commas", OptionKind.TEXT, reads=True, writes=True),
         FormatOption(

@@ -46,9 +46,13 @@ KINDS: dict[str, KindRule] = {
 _OTHER = "aionforge:"
 
 CORE_ROWS = (
-    MappingRow("CoreBlock `persona`", "`identity.json`: `prose.soul`", "only if there is no soul block"),
     MappingRow(
-        "any other CoreBlock", "`prose.custom_blocks.aionforge_<kind>_<id>`", "part of the identity, never a memory"
+        "CoreBlock `persona`", "`identity.json`: `prose.soul`", "used only if the identity has no other soul text"
+    ),
+    MappingRow(
+        "any other CoreBlock",
+        "`prose.custom_blocks.aionforge_<kind>_<id>`",
+        "the block becomes a part of the identity, never a memory",
     ),
 )
 
@@ -220,7 +224,7 @@ def _kind_rows() -> list[MappingRow]:
     rows = []
     for kind, rule in KINDS.items():
         category = f", category `{rule.category}`" if rule.category else ""
-        back = "sending to Aionforge: not needed, because Aionforge derives it again" if rule.derived else _back(kind)
+        back = "Lifeboat does not send the node, because Aionforge derives it again" if rule.derived else _back(kind)
         rows.append(
             MappingRow(f"`{kind}`", f"`{rule.memory_type}`{category}", "; ".join(filter(None, (rule.note, back))))
         )
@@ -228,8 +232,8 @@ def _kind_rows() -> list[MappingRow]:
 
 
 def _back(kind: str) -> str:
-    known = {nodes.EPISODE: "`batch_capture`", nodes.WORK_ITEM: "`work_create`, `work_advance`"}
-    return f"sending to Aionforge: {known.get(kind, f'an episode of role `{DEFAULT_ROLE}`')}"
+    known = {nodes.EPISODE: "with `batch_capture`", nodes.WORK_ITEM: "with `work_create` and `work_advance`"}
+    return f"Lifeboat sends the node {known.get(kind, f'as an episode of the role `{DEFAULT_ROLE}`')}"
 
 
 def _field_rows() -> list[MappingRow]:
@@ -244,14 +248,15 @@ def _field_rows() -> list[MappingRow]:
     rows.append(MappingRow("`access_count_recent`", "`temporal.access_count`"))
     rows.append(
         MappingRow(
-            "`supersedes`, `superseded_by`", "`supersedes` in the newer record; status `superseded` in the older one"
+            "`supersedes`, `superseded_by`",
+            "the newer record gets `supersedes`; the older one gets the status `superseded`",
         )
     )
     rows += [MappingRow(f"`{theirs}`", f"`related_records`: `{ours}`") for theirs, ours in RELATIONS.items()]
     rows += [MappingRow(f"fact `{theirs}`", f"status `{ours}`") for theirs, ours in STATUS.items()]
-    rows.append(MappingRow("`expired_at`", "status `archived`", "forgotten but not deleted"))
-    rows.append(MappingRow("`is_pinned`", "`pinned`", "back: `pin`"))
+    rows.append(MappingRow("`expired_at`", "status `archived`", "the memory was forgotten but not deleted"))
+    rows.append(MappingRow("`is_pinned`", "`pinned`", "Lifeboat pins the memory with the tool `pin`"))
     rows.append(MappingRow("`agent:<id>`", "namespace `default`"))
     rows.append(MappingRow("`team:<name>`, `global`", "the same namespace"))
-    rows.append(MappingRow("audit events", f"`raw/{RUNTIME}/audit.jsonl`", "not memory"))
+    rows.append(MappingRow("audit events", f"`raw/{RUNTIME}/audit.jsonl`", "they are not memories"))
     return rows

@@ -18,7 +18,10 @@ from lifeboat_formats.interchange.errors import InterchangeError
 
 TITLE = "Aionforge"
 _CUT = "a credential was removed from this memory; restore with --with-credentials to write the memory"
-_NOT_ALLOWED = f"this memory belongs in {TITLE}. To allow Lifeboat to write it: {instance_rows.ALLOW}"
+_NOT_ALLOWED = (
+    f"this memory cannot be written, because you have not allowed Lifeboat to write to {TITLE}. To "
+    f"allow it: {instance_rows.ALLOW}"
+)
 _WAITS = f"this memory is not in {TITLE} yet; start {TITLE} and run the same restore again"
 
 

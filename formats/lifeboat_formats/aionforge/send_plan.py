@@ -26,9 +26,9 @@ from lifeboat_formats.interchange.cleaning import Cleaner
 MEMORY = "memory"
 DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"
 _OMITTED = {
-    DERIVED: "Aionforge derives this memory again from its episodes",
+    DERIVED: "Aionforge derives this memory again from its episodes, so the memory is not sent",
     ARCHIVED: "the memory is archived (forgotten), and such memories are not sent",
-    "superseded": "the memory is superseded, and the memory that replaces it is missing",
+    "superseded": "the memory is superseded, but the memory that replaces it is missing, so it is not sent",
     "deleted": "the memory was deleted later",
 }
 _NO_PLACE = {

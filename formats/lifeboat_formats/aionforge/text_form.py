@@ -129,7 +129,7 @@ def parse_batch_receipts(text: str, items: int) -> list[CaptureReceipt]:
     said = parse_figures(text, "batch_capture")
     lines = [line for line in text.lstrip().splitlines()[1:] if line.strip()]
     if said.get("items") != str(items) or len(lines) != items:
-        raise UnreadableAnswer("Aionforge returned another number of receipts than texts were sent")
+        raise UnreadableAnswer("the number of receipts from Aionforge differs from the number of texts that were sent")
     return [_item(line, place) for place, line in enumerate(lines)]
 
 

@@ -21,7 +21,7 @@ from lifeboat_formats.interchange.errors import InstanceFailed
 
 _FIRST = aionforge_mapping.WORK_STATUSES[0]
 _HELD = "Aionforge already has this work item"
-_EDITED = "Aionforge has no tool that changes the text of an existing work item"
+_EDITED = "Aionforge has no tool that changes the text of an existing work item, so the change is not sent"
 
 
 class WorkWriter:

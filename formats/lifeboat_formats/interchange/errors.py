@@ -48,7 +48,7 @@ class NoInstance(InterchangeError):
 
 class InstanceFailed(InterchangeError):
     code = "instance_failed"
-    title = "The other system did not carry out the request"
+    title = "The other memory system did not carry out the request"
     retryable = True
 
 

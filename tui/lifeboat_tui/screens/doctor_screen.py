@@ -159,7 +159,7 @@ fix, y copies the command. b writes a support report with versions, counts and f
             return
         yield Content.assemble(("fix  ", "$foreground 60%"), make_plain(found.fix))
         place = self.place
-        goes = f"Press enter to open {place.label}, " if place is not None else ""
+        goes = f"Press enter to {place.label}, " if place is not None else ""
         yield Content.styled(f"{goes}y to copy the fix", "$foreground 60%")
 
     # Actions ----------------------------------------------------------------------------------------------------

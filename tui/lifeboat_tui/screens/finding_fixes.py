@@ -11,7 +11,7 @@ from lifeboat_core.documents.doctor_documents import Finding
 @dataclass(frozen=True, slots=True)
 class FindingFix:
     """Place to fix a finding. `screen` is a name in `screen_registry.PLACES`, or `receipts`, or the app's action
-    `start_daemon`; `agent` is the agent's name if the screen is about one; `label` is the text for users."""
+    `start_daemon`; `agent` is the agent's name if the screen is about one; `label` says what enter does."""
 
     screen: str
     label: str
@@ -19,19 +19,19 @@ class FindingFix:
 
 
 _PLACES = (
-    (("doctor", "--remote"), "remotes", "the remotes (press t there to test a remote)", False),
-    (("keys",), "keys", "the keys", False),
-    (("config",), "settings", "the settings", False),
-    (("remote",), "remotes", "the remotes", False),
-    (("agents", "adopt"), "remotes", "the remotes", False),
-    (("agents", "discover"), "setup", "the list of agents found on this machine", False),
-    (("agents",), "dashboard", "the dashboard", False),
-    (("sync",), "dashboard", "the dashboard (press s there to capture and push)", False),
-    (("receipts",), "receipts", "the receipts", False),
-    (("daemon", "start"), "start_daemon", "no screen and start the daemon", False),
-    (("restore",), "restore", "the restore", True),
-    (("verify",), "timeline", "the timeline", True),
-    (("purge",), "purge", "the purge", True),
+    (("doctor", "--remote"), "remotes", "open the remotes (press t there to test a remote)", False),
+    (("keys",), "keys", "open the keys", False),
+    (("config",), "settings", "open the settings", False),
+    (("remote",), "remotes", "open the remotes", False),
+    (("agents", "adopt"), "remotes", "open the remotes", False),
+    (("agents", "discover"), "setup", "open the list of agents found on this machine", False),
+    (("agents",), "dashboard", "open the dashboard", False),
+    (("sync",), "dashboard", "open the dashboard (press s there to capture and push)", False),
+    (("receipts",), "receipts", "open the receipts", False),
+    (("daemon", "start"), "start_daemon", "start the daemon", False),
+    (("restore",), "restore", "open the restore", True),
+    (("verify",), "timeline", "open the timeline", True),
+    (("purge",), "purge", "open the purge", True),
 )
 """First words of a fix command, with its screen, label, and whether the screen is about an agent. Longer beginnings
 come before shorter ones."""

@@ -20,7 +20,7 @@ from lifeboat_tui.widgets.progress_display import ProgressDisplay
 from lifeboat_tui.widgets.question_dialogs import Dialog
 
 Run = Callable[[Callable[[CommandProgress], None]], Awaitable[CommandAnswer]]
-STOPPING = "Stopping as soon as no change is half done..."
+STOPPING = "Stopping when the current step is complete..."
 
 
 class CommandProgressScreen(Dialog[CommandAnswer | LifeboatError]):

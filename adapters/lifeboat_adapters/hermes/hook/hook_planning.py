@@ -94,7 +94,10 @@ class HermesHook(HookSupport):
                 edit[config] = HookEdit(before, left.encode("utf-8", "surrogateescape") or None, shown)
         except NotEditable as error:
             # An entry without a plugin has no effect.
-            after_text = f"Remove {NAME} from plugins.enabled in {config}: {error}"
+            after_text = (
+                f"Lifeboat could not remove {NAME} from plugins.enabled in {config}: {error}. Remove this entry "
+                "by hand."
+            )
         cache = folder / _CACHE
         ours = [
             path

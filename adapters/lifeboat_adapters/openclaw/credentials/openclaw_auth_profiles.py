@@ -68,7 +68,7 @@ def parse_profile_file(data: bytes) -> list[OpenClawProfile]:
     try:
         return profiles_of_store(json.loads(data.decode("utf-8-sig")), AGENT)
     except RecursionError:
-        raise ValueError("the auth profiles are nested too deeply") from None
+        raise ValueError("the file with the auth profiles is nested too deeply") from None
 
 
 def profiles_of_store(document: Any, store: str) -> list[OpenClawProfile]:

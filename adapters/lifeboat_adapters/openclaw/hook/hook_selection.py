@@ -35,7 +35,11 @@ def refuse_disabled_hooks(installation: Installation, values: JsonObject) -> Non
         raise HookUnavailable("hooks are disabled in openclaw.json (hooks.internal.enabled)", fix=turn_on)
     if switch is not True and installation.layout == _ALL_AT_ONCE:
         raise HookUnavailable(
-            "hooks are not enabled in OpenClaw; if you enable them, this release also starts its own hooks", fix=turn_on
+            (
+                "hooks are not enabled in OpenClaw; if you enable them, this release of OpenClaw starts every "
+                "hook that it finds"
+            ),
+            fix=turn_on,
         )
 
 

@@ -152,7 +152,9 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableSecret(
-            "an encrypted value does not contain text after it was decrypted with the key file "
-            f"{zeroclaw_paths.SECRET_KEY}",
+            (
+                f"an encrypted value was decrypted with the key file {zeroclaw_paths.SECRET_KEY}, but the result "
+                "is not text"
+            ),
             damaged=False,
         ) from None

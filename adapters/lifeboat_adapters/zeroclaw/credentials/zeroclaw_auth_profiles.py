@@ -52,7 +52,7 @@ def parse_profiles(data: bytes) -> JsonObject:
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except RecursionError:
-        raise ValueError("the file of auth profiles is nested too deeply") from None
+        raise ValueError("the file with the auth profiles is nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("the file does not contain a JSON object")
     return found

@@ -38,8 +38,8 @@ def _of_nobody(installation: Installation) -> Iterator[UnusedDataOffer]:
         if alias not in known and alias not in zeroclaw_folders.aliases_of(installation):
             workspace = installation.state_dir / zeroclaw_folders.AGENTS / alias / zeroclaw_folders.WORKSPACE
             what = (
-                f"{_counted(count, 'memory', 'memories')} of the agent {alias}, which is not in ZeroClaw's "
-                "configuration"
+                f"the database contains {_counted(count, 'memory', 'memories')} of the agent {alias}, which is "
+                "not in ZeroClaw's configuration"
             )
             yield UnusedDataOffer(
                 what, f"lifeboat agents add --runtime {zeroclaw_paths.RUNTIME} {shlex.quote(str(workspace))}"

@@ -26,8 +26,8 @@ from lifeboat_alf.states.agent_state import State
 MEMORY = "memory"
 WAITS = "a credential was removed from this memory; restore with --with-credentials to write the memory"
 ARCHIVED = "the memory is archived, and runtimes do not use archived memories"
-NEWER = "the database already has a memory with the same key that is not older, so that memory was kept"
-RENAMED = "the key or id of this memory was already used, so the memory got another"
+NEWER = "the database already has a memory with the same key, and that memory is not older, so it was kept"
+RENAMED = "the key or id of this memory was already used, so the memory got a new one"
 
 _DEFAULTS = {"namespace": brain_records.DEFAULT_NAMESPACE, "importance": brain_records.DEFAULT_IMPORTANCE, "pinned": 0}
 COMPARED = (

@@ -99,7 +99,10 @@ def _altered(count: int) -> str:
     if not count:
         return ""
     what = "memory" if count == 1 else "memories"
-    return f"{count} {what} deleted in the archive changed later in this database and therefore stayed"
+    return (
+        f"{count} {what} changed in this database after the deletion in the archive, so the restore did "
+        f"not delete {'it' if count == 1 else 'them'}"
+    )
 
 
 def _nothing(path: Path) -> None:

@@ -23,9 +23,12 @@ def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWr
     if title is None:
         return None
     if not installation.remote:
-        reason = f"this memory belongs in {title}. To allow Lifeboat to write it: {server_memories.ALLOW}"
+        reason = (
+            f"this memory cannot be written, because you have not allowed Lifeboat to write to {title}. To "
+            f"allow it: {server_memories.ALLOW}"
+        )
         return ServerWrite(title, tuple(_fates(order, reason, "not_allowed")))
-    reason = f"this memory is not in {title} yet; run the same restore again"
+    reason = f"this memory is not in {title} yet. When {title} is reachable, run the same restore again"
 
     def write(located: Installation) -> list[ItemFate]:
         return _write(located, order)

@@ -36,7 +36,7 @@ from lifeboat_alf.common.json_types import JsonObject
 Values = tuple[Any, ...]
 
 ROW = "row"
-DIFFERENT = "the database already has a row in its place that is not older, so that row was kept"
+DIFFERENT = "the database already has this row in a version that is not older, so that version was kept"
 NO_TABLE = "the database has no table for this row"
 NO_NODE = "this row connects to a node that does not exist"
 OF_ANOTHER = "another agent on this machine already has this row"

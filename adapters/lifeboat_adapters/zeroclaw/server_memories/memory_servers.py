@@ -85,7 +85,8 @@ def _key(installation: Installation) -> bytes | None:
 def _readable(written: str | None, key: bytes | None, name: str) -> str:
     if written is None:
         raise RuntimeDatabaseError(
-            f"the configuration has no value for {name}, so the server of the memories is unknown", fix=FIX
+            f"the configuration has no value for {name}, so Lifeboat does not know which server stores the memories",
+            fix=FIX,
         )
     if secret_encryption.is_reference(written):
         raise RuntimeDatabaseError(

@@ -275,7 +275,7 @@ def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
         if path == body.keeps_raw:
             yield ItemFate("file", path, ItemOutcome.ACCEPTED)
         elif path.startswith(RAW) and not body.keeps_raw:
-            reason = "the memories of this file were written as records instead"
+            reason = "the file itself was not written; its memories were written as records"
             yield ItemFate("file", path, ItemOutcome.TRANSFORMED, reason, "another_form")
         elif path.startswith(archive_layout.ARTIFACTS):
             yield ItemFate(
@@ -303,7 +303,7 @@ def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
 
 def _notices(body: _UncleanedFile, text: str) -> Iterator[FormatNotice]:
     if body.synthesised:
-        said = f"{body.synthesised} required fields had no value and got a value made from times, or a placeholder"
+        said = f"{body.synthesised} required fields had no value; the export filled them with a time or a placeholder"
         yield FormatNotice("synthesised", said)
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) * 4 > LARGEST_FIELD and len(line.encode("utf-8", "replace")) > LARGEST_FIELD:

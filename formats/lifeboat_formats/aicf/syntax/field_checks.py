@@ -119,7 +119,7 @@ def _row(name: str, item: AicfItem, dialect: Dialect) -> Iterator[UngradedFindin
     columns = specification.COLUMNS[name]
     cells = [cell for cell in item.values if not _MEMORY_TYPE.match(cell)]
     if dialect is not Dialect.COMPILED and len(cells) < len(columns):
-        text = f"The row has {len(cells)} cells, expected {len(columns)}"
+        text = f"The row has {len(cells)} cells, but {len(columns)} were expected"
         yield UngradedFinding("required_field_missing", text, item.line, f"@{name}")
     elif len(cells) >= len(columns):
         for field, cell in zip(columns, cells, strict=False):

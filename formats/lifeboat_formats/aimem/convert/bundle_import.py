@@ -40,7 +40,7 @@ CONFLICT, STALE, FIELDS, PROTECTED, ERASED = (
     "erased",
 )
 _REASONS = {
-    CONFLICT: "a memory with the same name and time but other content already exists",
+    CONFLICT: "a memory with the same name and time, but with other content, already exists",
     STALE: "the existing memory is newer",
     FIELDS: "tags, zone, type or pin differ from the existing memory, but the imported memory is not newer",
     PROTECTED: "the existing memory is protected, and the import may not change protected memories",
@@ -108,7 +108,7 @@ class BundleImport:
             self._update(chunk, stored, origin)
         else:
             self.counts["chunks_skipped_idempotent"] += 1
-            self._fate("memory", name, ItemOutcome.DEDUPLICATED, "the agent already has this item")
+            self._fate("memory", name, ItemOutcome.DEDUPLICATED, "the agent already has this memory")
         self._extend(chunk, stored)
         return None
 
@@ -206,7 +206,7 @@ class BundleImport:
             self._take_edge(record, edge, stored)
         for entity, link in self.links.links(name):
             if stored is not None and self.existing.has_link(name, entity["id"]):
-                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the agent already has this item")
+                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the agent already has this link")
                 continue
             record.setdefault("entities", []).append(chunk_records.entity_of(entity, link))
             self.links.place(entity["id"])
@@ -235,7 +235,7 @@ class BundleImport:
         source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
         is_here = self.existing.has_edge(source, target, edge["edge_type"])
         if is_here:
-            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "the agent already has this item")
+            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "the agent already has this relation")
             self.counts["edges_skipped"] += 1
         return is_here
 
@@ -254,7 +254,7 @@ class BundleImport:
                 self._fate("relation", _edge_name(edge), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
         for entity, link in self.links.links(name):
             if stored is not None and self.existing.has_link(name, entity["id"]):
-                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the agent already has this item")
+                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the agent already has this link")
             else:
                 self._fate("link", _link_name(link), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
 
@@ -263,19 +263,24 @@ class BundleImport:
     def _finish(self) -> None:
         for edge in self.links.joining_edges:
             self._fate(
-                "relation", _edge_name(edge), ItemOutcome.TRANSFORMED, "this relation joined the parts of a long memory"
+                "relation",
+                _edge_name(edge),
+                ItemOutcome.TRANSFORMED,
+                "this relation connected the parts of a long memory, which were joined",
             )
         for edge in self.links.repeated_edges:
-            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "the bundle contains this item twice")
+            self._fate(
+                "relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "the bundle contains this relation twice"
+            )
         for link in self.links.repeated_links:
-            self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the bundle contains this item twice")
+            self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "the bundle contains this link twice")
         for name, is_linked, is_placed in self.links.entities():
             self._entity_fate(name, is_linked=is_linked, is_placed=is_placed)
 
     def _entity_fate(self, name: str, *, is_linked: bool, is_placed: bool) -> None:
         if self.existing.has_entity(name):
             self.counts["entities_skipped"] += 1
-            self._fate("entity", name, ItemOutcome.DEDUPLICATED, "the agent already has this item")
+            self._fate("entity", name, ItemOutcome.DEDUPLICATED, "the agent already has this entity")
         elif is_placed:
             self.counts["entities_inserted"] += 1
             self._fate("entity", name, ItemOutcome.ACCEPTED)

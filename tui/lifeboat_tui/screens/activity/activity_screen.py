@@ -68,7 +68,7 @@ class ActivityScreen(ReportScreen):
             "kind",
             "K",
             "kind",
-            "Show only events of one kind; in the daemon's log, only one level and above",
+            "Show only events of one kind, or only log lines of one level and above",
             footer=True,
         ),
         UserAction("agent", "A", "agent", "Show only the events of one agent", footer=True),

@@ -93,7 +93,7 @@ and asks for three of them. Then you add a remote and install the background ser
 
 Tab moves to the next field, and Enter runs the step. Esc goes one step back or stops the running command. Finished
 steps stay finished; to continue later, open this screen again or run lifeboat setup in a shell. Words, tokens and
-passphrases stay hidden until you ask for them. Only the store of your key keeps them.
+passphrases stay hidden until you ask for them. The words are kept only in the store of your key.
 """
     CSS: ClassVar[str] = """
     FirstRunWizard #steps { height: 1; }

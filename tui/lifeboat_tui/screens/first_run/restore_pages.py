@@ -202,14 +202,14 @@ def _preview(plan: Plan) -> Iterator[str]:
         left = len(plan.credentials) - back
         yield f"Credentials: {back} will be restored{f', {left} will not' if left else ''}."
     if plan.files.overwritten:
-        yield "Existing files are kept. For seven days, you can undo the restore: lifeboat undo"
+        yield "Lifeboat keeps the files that it replaces. For seven days, you can undo the restore: lifeboat undo"
     yield "This machine becomes the writer of the agent; the previous writer can no longer push to the remotes."
     if plan.signature != "signed":
         yield (
             "This sequence has no valid signature, so this screen does not restore it. To restore it anyway: "
             "lifeboat restore ... --accept-unsigned"
         )
-        yield from (f"Could be executed on this machine: {line}" for line in plan.executable)
+        yield from (f"A program on this machine could run: {line}" for line in plan.executable)
     for warning in plan.warnings:
         yield f"Note: {warning}"
 

@@ -52,8 +52,10 @@ class RecoveryWordsPage(FirstRunPage):
             self.say(
                 "Your key consists of 24 words. If this machine is lost, you need the words to decrypt the "
                 "credentials.",
-                f"Have paper and a pen ready. Continue shows the words for {SHOWN_FOR:.0f} seconds; press w to see "
-                "them again.",
+                (
+                    f"Have paper and a pen ready. Press Continue to see the words for {SHOWN_FOR:.0f} seconds, and w "
+                    "to see them again."
+                ),
             )
         self._name_button()
 

@@ -115,8 +115,10 @@ def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
     for former in status.former:
         if key == f"{FORMER}{former.key_id}":
             trust = (
-                "Other people may have this key, so new signatures by this key are refused. Have every credential "
-                "that it protected replaced by the service that issued it."
+                (
+                    "Other people may have this key, so new signatures by this key are refused. Ask the issuing "
+                    "services to replace every credential that this key protected."
+                )
                 if former.compromised
                 else "The recovery words of this key decrypt only copies from before the key was replaced."
             )
@@ -159,8 +161,8 @@ def describe_rotation(done: Rotation) -> Iterator[str]:
     if done.reissue:
         yield ""
         yield (
-            "Anyone with the old key can still decrypt old copies of these credentials. Have each credential "
-            "replaced by the service that issued it:"
+            "Anyone with the old key can still decrypt old copies of these credentials. Ask the service that "
+            "issued each credential to replace it:"
         )
         yield from (f"  {_credential(one)}" for one in done.reissue)
     yield from (f"Note: {text}" for text in done.warnings)

@@ -19,9 +19,9 @@ SAFE = (
     "before the replacement."
 )
 STOLEN = (
-    "All credentials are encrypted again, and new signatures by the old key are refused. Anyone with the old key "
-    "can still decrypt old copies. A list will show you the credentials that you should have replaced by their "
-    "issuers."
+    "All credentials are encrypted again, and new signatures by the old key are refused. Anyone with "
+    "the old key can still decrypt old copies. Afterwards a list shows which credentials the issuing "
+    "services should replace."
 )
 WORDS_FILE = (
     "The 24 words of the new key are written to this file before the key is replaced. Choose a new file that only "
@@ -81,7 +81,7 @@ def find_file_problem(text: str) -> str | None:
     if not text:
         return "type the path of a new file"
     if text == "-":
-        return "type the path of a file for the words (not -)"
+        return "type the path of a file for the words (- is not possible here)"
     if not PurePath(text).is_absolute():
         return "type an absolute path, which begins with /"
     return None

@@ -73,7 +73,7 @@ class MemoryActionsScreen(AgentScreen):
         if act == "pin" and self.is_gone:
             return "this memory was forgotten or deleted; press f to restore it"
         if act == "origin" and self.writing_sequence is None:
-            return "the sequence that contained this memory first is no longer stored"
+            return "the first sequence that contained this memory is no longer stored"
         return None
 
     def show_memory(self) -> None:

@@ -238,8 +238,8 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
 
 def _token_fields(at: int, name: str) -> Sequence[Static | HiddenInput]:
     said = (
-        f"The endpoint {name} waits 24 hours before it purges. To purge there immediately, type the token with "
-        "the scope purge; its operator has it."
+        f"The endpoint {name} waits 24 hours before it purges. To purge there immediately, type the token "
+        "with the scope purge, which the operator of the endpoint has."
     )
     label = Static(make_plain(said), classes="label", markup=False)
     return label, HiddenInput("hidden; used once and not stored", id=f"token-{at}")

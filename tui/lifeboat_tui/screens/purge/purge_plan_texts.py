@@ -108,11 +108,14 @@ def list_purge_remarks(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str
     for path in plan.dropped[:_MOST]:
         yield (
             "warning",
-            (f"{path_text(path)} cannot be read without the text, so the whole content of the file is purged."),
+            (
+                f"If the text is removed, {path_text(path)} can no longer be read, so the whole content of the "
+                "file is purged."
+            ),
         )
     if plan.spared:
         count = count_text(len(plan.spared), "memory")
-        yield "", f"{count} kept, because other memories are also a source: {join_names(plan.spared[:3])}."
+        yield "", f"The purge keeps {count} derived also from other memories: {join_names(plan.spared[:3])}."
     if wanted.keep_print:
         yield "warning", GUESSABLE_KEPT
     elif plan.guessable:
@@ -175,5 +178,5 @@ def describe_remote_schedule(remote: Remote) -> str:
         return f"The remote {remote.name} is unreachable now{why}. It will be purged at the next contact."
     only = count_text(len(remote.only_there), "state")
     more = f", including {only} stored only on this remote" if remote.only_there else ""
-    when = "after 24 hours, or immediately with the endpoint's second token" if remote.waits else "at once"
+    when = "after 24 hours, or immediately with the endpoint's token (scope purge)" if remote.waits else "at once"
     return f"Remote {remote.name}: purged {when}{more}."

@@ -205,8 +205,8 @@ def describe_audit(view: Audited) -> Iterator[Line]:
         yield (
             "muted",
             (
-                f"  {leaves} (file or memory hashes) named, {count_text(each.objects, 'object')} destroyed, "
-                f"{each.remaining} left"
+                f"{leaves} (hashes of files or memories) named in the record, "
+                f"{count_text(each.objects, 'object')} destroyed, {each.remaining} left"
             ),
         )
         for name, place in (("head", each.head), ("audit", each.audit)):

@@ -85,7 +85,7 @@ class PurgeWizard(ReceiptActionsScreen):
             "confirm",
             "t",
             "confirm",
-            "Type the second token of an endpoint, so that it purges now and does not wait",
+            "Type an endpoint's token with the scope purge, so that the endpoint purges now and does not wait",
             footer=True,
             writes=True,
         ),
@@ -115,8 +115,8 @@ trying all values. Such a text is captured again when a file that contains it ch
 from the live files too, or keep a fingerprint anyway. Some files, such as a changed ZIP file, are left out of captures
 after a purge until you allow them again.
 
-An endpoint that can read the data waits 24 hours before it purges, so that its owner can refuse. With the token for
-purges it purges immediately; the token is used once and not stored.
+An endpoint that can read the data waits 24 hours before it purges, so that its owner can refuse. If you type the
+endpoint's token with the scope purge, it purges immediately. Lifeboat uses the token once and does not store it.
 """
     CSS = """
     PurgeWizard #pages { height: 1fr; padding-top: 1; }

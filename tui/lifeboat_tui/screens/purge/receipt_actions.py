@@ -16,7 +16,7 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog, TextDialog, require_text
 
 CONFIRMS = (
-    "The owner of the endpoint has the second token (scope purge). Lifeboat uses it once and does not store it.",
+    "The owner of the endpoint has the token with the scope purge. Lifeboat uses the token once and does not store it.",
     "A purge on the endpoint cannot be undone.",
 )
 
@@ -70,10 +70,10 @@ class ReceiptActionsScreen(LifeboatScreen):
         question = TextDialog(
             f"Purge on {name} now",
             CONFIRMS,
-            placeholder="second token (scope purge), hidden",
+            placeholder="token with the scope purge (not shown while you type)",
             secret=True,
             yes="Purge there",
-            problem=require_text("type the second token"),
+            problem=require_text("type the token with the scope purge"),
         )
         token = await self.answer(question)
         if token is not None:

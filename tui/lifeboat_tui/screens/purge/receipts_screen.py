@@ -66,7 +66,7 @@ class ReceiptsScreen(ReceiptActionsScreen):
             "confirm",
             "t",
             "confirm",
-            "Type the second token of an endpoint, so that it purges now and does not wait",
+            "Type an endpoint's token with the scope purge, so that the endpoint purges now and does not wait",
             footer=True,
             writes=True,
         ),
@@ -82,8 +82,8 @@ Every purge has a receipt. It lists what each vault (copy of the agent) destroye
 Lifeboat cannot reach. Each vault signs its own part. The selected receipt is verified when it is shown. A receipt
 contains no purged content.
 
-An endpoint waits 24 hours before it purges; with the second token of its owner it purges immediately. An exported
-receipt can be verified on any machine, offline.
+An endpoint waits 24 hours before it purges; if its owner types the token with the scope purge, it purges immediately.
+An exported receipt can be verified on any machine, offline.
 """
     CSS = """
     ReceiptsScreen #list { height: 1fr; min-height: 6; }

@@ -131,8 +131,10 @@ def list_hazards(plan: Plan | None) -> list[str]:
             "before you accept that list too."
         ]
     if not plan.executable:
-        return ["The sequence contains no file that a known program would execute."]
-    return [f"could be executed on this machine: {line}" for line in plan.executable]
+        return [
+            "Lifeboat found no file in this sequence that a runtime or another program it knows would run by itself."
+        ]
+    return [f"a program on this machine could run: {line}" for line in plan.executable]
 
 
 def _credential(each: Credential) -> str:
@@ -163,7 +165,7 @@ def describe_restored(done: Done) -> Iterator[tuple[str, str]]:
         lost = count_text(len(done.left_out), "file")
         yield (
             "warning",
-            (f"Restored sequence {done.sequence} of {done.name} to {done.to}, but {lost} could not be restored."),
+            f"Restored sequence {done.sequence} of {done.name} to {done.to}, but {lost} could not be restored.",
         )
     else:
         yield "success", f"Restored sequence {done.sequence} of {done.name} to {done.to}."

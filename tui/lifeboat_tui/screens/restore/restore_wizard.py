@@ -372,7 +372,7 @@ the restore as long as no file is changed.
         self.carry_out(command)
 
     def do_stop(self) -> None:
-        self.tell_user("Stopping as soon as no change is half done...")
+        self.tell_user("Stopping when the current step is complete...")
         self.workers.cancel_group(self, "run")
 
     @work(exclusive=True, group="run", exit_on_error=False)
@@ -436,7 +436,10 @@ the restore as long as no file is changed.
             self.start(f"Restoring {self.agent_label}", build_restore_command(self.wanted, dry_run=False))
 
     async def _ask_to_force(self, error: LifeboatError) -> bool:
-        lines = [f"{error.message}.", f"Changes made after the restore are kept in another folder for {KEPT}."]
+        lines = [
+            f"{error.message}.",
+            f"Lifeboat moves files that changed after the restore into another folder and keeps them for {KEPT}.",
+        ]
         question = ConfirmDialog("Undo the restore anyway?", lines, yes="Undo", dangerous=True)
         return await self.answer(question) or False
 

@@ -420,7 +420,7 @@ sequence. To compare two sequences, press m on each of them; esc removes the mar
 
     def do_stop(self) -> None:
         if self._at_work is not None:
-            self.tell_user("Stopping as soon as no change is half done...")
+            self.tell_user("Stopping when the current step is complete...")
             self._at_work.cancel()
 
     def _start(self, doing: str, *words: str) -> None:
