@@ -126,8 +126,7 @@ async def test_what_only_a_shell_does_is_said_to_be() -> None:
         ("lifeboat receipts show 7", "receipts", None),
         ("lifeboat purge 'my agent' --kept-out", "purge", "my agent"),
         (
-            "restore an undamaged sequence SEQ: lifeboat restore ada --at SEQ. To find one: lifeboat verify ada "
-            "--at SEQ",
+            "lifeboat restore ada --at SEQ (choose a sequence SEQ without damage: lifeboat verify ada --at SEQ)",
             "restore",
             "ada",
         ),
@@ -212,7 +211,7 @@ async def test_b_writes_a_report_and_says_what_is_in_it() -> None:
     link = _reporting()
     async with _open(link) as pilot:
         await press(pilot, "b")
-        assert "It contains no content, no file or agent names" in text_of(pilot)
+        assert "The report contains no content, no file or agent names" in text_of(pilot)
         await press(pilot, "enter")
         await settled(pilot)
         said = text_of(pilot)

@@ -127,14 +127,14 @@ async def test_the_preview_says_what_goes_where_and_what_is_not_reached(size: tu
     async with run(size=size) as pilot:
         await preview(pilot)
         said = " ".join(text_of(pilot).split())
-        assert "1 memory and places in 1 file (4 versions in 3 states) will be purged" in said
+        assert "1 memory and matching passages in 1 file (4 versions in 3 states) will be purged" in said
         assert "MEMORY.md" in said and "····Xq" in said
         remarks = str(screen(pilot).query_one("#remarks-text").render())
         for part in (
             "Remote office: purged after 24 hours, or immediately with the endpoint's token (scope purge)",
-            "Not reached: laptop-2: it is off",
+            "The purge cannot reach laptop-2: it is off",
             "bookkeeper (2 places)",
-            "photo.bin: it would be unreadable without the text",
+            "If the text is removed, photo.bin can no longer be read",
             "Press w to remove it there too",
             "A purge cannot reach exported files",
         ):
@@ -194,7 +194,7 @@ async def test_where_nothing_is_found_nothing_can_be_destroyed() -> None:
     made.answers(LOOK, plan(versions=0, records=0, files={}, hits=[], beside=[], live=[], elsewhere={}))
     async with run(made) as pilot:
         await preview(pilot)
-        assert "No sequence of ada contains it" in text_of(pilot)
+        assert "No sequence of ada contains the text" in text_of(pilot)
         await press(pilot, "ctrl+n")
         assert "there is nothing to purge" in notes(pilot)[-1] and "Type" not in text_of(pilot)
 
@@ -238,7 +238,9 @@ async def test_a_look_can_be_stopped() -> None:
         await made.begun.wait()
         await pilot.pause()
         await press(pilot, "c")
-        assert "Nothing was changed" in notes(pilot)[-1] and "What to purge" in text_of(pilot)
+        assert "The command was stopped before it changed anything" in notes(pilot)[-1] and "What to purge" in text_of(
+            pilot
+        )
 
 
 # Confirm ------------------------------------------------------------------------------------------------------------
@@ -275,7 +277,7 @@ async def test_of_a_whole_agent_its_name_is_typed() -> None:
     async with run(made) as pilot:
         screen(pilot).query_one("#what", RadioSet).focus()
         await press(pilot, "down", "down", "down", "enter", "ctrl+n")
-        assert "All of ada will be purged" in text_of(pilot)
+        assert "All data of ada will be purged" in text_of(pilot)
         await press(pilot, "ctrl+n")
         await fill(pilot, "phrase", "purge ada")
         await press(pilot, "enter")
@@ -301,11 +303,11 @@ async def test_the_proof_says_how_it_stands_everywhere(size: tuple[int, int]) ->
         await destroy(pilot)
         said = str(screen(pilot).query_one("#proof-text").render())
         for part in (
-            "Purged: 1 memory and places in 1 file (4 versions in 3 states).",
-            "A second search of 60 versions and 1 place in the workspace found 0 matches.",
-            "desk: done; 4 objects destroyed, 0 left, signed",
-            "office: waits until 2026-11-21 15:00",
-            "Not reached: laptop-2",
+            "Purged: 1 memory and matching passages in 1 file (4 versions in 3 states).",
+            "Searched again in 60 versions and 1 place in the workspace: 0 matches found.",
+            "desk: done; signed: 4 objects destroyed, 0 left",
+            "office: waiting until 2026-11-21 15:00",
+            "The purge did not reach laptop-2",
             "The receipt is valid: all signatures and positions in the logs of the vaults are correct.",
             "1 undo folder emptied",
         ):
@@ -318,7 +320,7 @@ async def test_what_was_written_since_the_preview_is_said() -> None:
     made.answers(PURGE, done(versions=6))
     async with run(made) as pilot:
         await destroy(pilot)
-        assert "2 versions more than in the preview" in text_of(pilot)
+        assert "The purge destroyed 2 versions more than the preview showed" in text_of(pilot)
 
 
 async def test_what_still_holds_it_afterwards_is_an_error() -> None:
@@ -379,7 +381,10 @@ async def test_x_cuts_what_lies_in_live_files_once_its_word_is_typed() -> None:
         assert "MEMORY.md: 1 place" in text_of(pilot)
         await fill(pilot, "phrase", "cut")
         await press(pilot, "enter")
-        assert asked(made, *kept)[-1][0] == (*kept, "--yes") and "1 live file cut." in notes(pilot)
+        assert asked(made, *kept)[-1][0] == (
+            *kept,
+            "--yes",
+        ) and "Purged text was removed from 1 file of the workspace." in notes(pilot)
 
 
 LEFT = ("purge", ADA, "--let-in")
@@ -396,7 +401,9 @@ async def test_i_lets_files_in_once_it_was_said_what_that_means() -> None:
         assert "notes.zip" in said and "may still contain the purged text" in said
         assert asked(made, *LEFT)[-1][0] == (*LEFT, "--dry-run")
         await press(pilot, "right", "enter")
-        assert asked(made, *LEFT)[-1][0] == LEFT and "Captures include 1 file again." in notes(pilot)
+        assert asked(made, *LEFT)[-1][
+            0
+        ] == LEFT and "Captures include 1 file again that a purge had excluded." in notes(pilot)
 
 
 async def test_a_no_lets_no_file_in() -> None:

@@ -255,8 +255,12 @@ async def test_warnings_missing_things_and_hazards_are_said_before() -> None:
     })  # fmt: skip
     async with wizard(link, at="12", size=(120, 50)) as pilot:
         said = text_of(pilot)
-        assert "Stop gateway (pid 4121)" in said
-        assert "browser needs: chromium" in said and "video.mp4" in said and "3 to add" in said
+        assert "gateway (pid 4121) is running. Stop it" in said
+        assert (
+            "because a requirement is missing on this machine: chromium" in said
+            and "video.mp4" in said
+            and "3 to add" in said
+        )
 
 
 async def test_nothing_to_do_is_said_and_not_done() -> None:

@@ -27,8 +27,8 @@ def _vault(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
         found = vault.verify(trusted=load_trusted_keys(context), whole=False)
     for finding in found.findings:
         fix = (
-            f"restore an undamaged sequence SEQ: lifeboat restore {name} --at SEQ. To find one: lifeboat verify "
-            f"{name} --at SEQ"
+            f"lifeboat restore {name} --at SEQ (choose a sequence SEQ without damage: lifeboat verify {name} "
+            "--at SEQ)"
         )
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
     for number in found.unsigned:
