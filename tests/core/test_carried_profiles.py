@@ -95,6 +95,17 @@ def test_a_captured_profile_that_reaches_elsewhere_is_refused(change: tuple[str,
         parse_carried_profile("pebble", PEBBLE.replace(*change))
 
 
+def test_no_spelling_of_a_captured_profile_leads_out_of_the_home_of_the_user(tmp_path: Path) -> None:
+    text = PEBBLE.replace('home = "~/.pebble"', 'home = "~//srv/mira"')
+    adapter = FolderAdapter(parse_carried_profile("pebble", text))
+    assert adapter.usual_workspace(tmp_path, "ada") == tmp_path / "srv/mira/data"
+
+
+def test_a_name_with_a_zero_byte_is_refused() -> None:
+    with pytest.raises(ProfileInvalid, match="is not a relative path"):
+        parse_profile(PEBBLE.replace("WHO.md", "WHO\\u0000.md"), "pebble.toml")
+
+
 def test_the_files_of_the_user_are_never_files_around_a_workspace(tmp_path: Path) -> None:
     text = PEBBLE.replace('home_files = ["pebble.yaml"]', 'home_files = [".bashrc", "*"]')
     adapter = FolderAdapter(parse_profile(text, "pebble.toml"))

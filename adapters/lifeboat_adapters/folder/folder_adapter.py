@@ -272,7 +272,9 @@ def _home_around(profile: FolderProfile, workspace: Path, user_home: Path) -> Pa
 
 
 def _in_home(path: str, user_home: Path) -> Path:
-    return user_home / path.removeprefix("~/") if path.startswith("~/") else Path(path)
+    parts = PurePosixPath(path).parts
+    # Joined by name: `~//etc` would be /etc.
+    return user_home.joinpath(*parts[1:]) if parts[:1] == ("~",) else Path(path)
 
 
 def _installation(profile: FolderProfile, workspace: Path, state_dir: Path | None) -> Installation:

@@ -270,7 +270,7 @@ def parse_carried_profile(name: str, text: str) -> FolderProfile:
 def _problems(profile: FolderProfile) -> Iterator[str]:
     """Yield what a profile says that cannot work."""
     for place, name in _relative_names(profile):
-        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or set(name) & {"\\", "\0"}:
             yield f"{place}: {name!r} is not allowed, because it is not a relative path below the workspace"
     for number, rule in enumerate(profile.memories, start=1):
         yield from (f"[[memories]] number {number}: {problem}" for problem in _problems_of_memories(rule))
