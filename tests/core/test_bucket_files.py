@@ -26,7 +26,7 @@ from lifeboat_vault.errors import (
     UnknownAtRemote,
 )
 from support.core.buckets import BucketMachine, no_sleep
-from support.core.object_store import BUCKET, Conditions, Kept, ObjectStore, object_store
+from support.core.object_store import BUCKET, Conditions, Kept, ObjectStore, Request, object_store
 from support.core.sealed_logs import content_there
 from support.scale import object_faults
 from support.scale.object_faults import ObjectFaults, done_but, in_front_of, status
@@ -164,6 +164,25 @@ def test_a_head_that_is_replaced_while_another_machine_takes_the_lease_is_not_lo
     desktop = BucketMachine(tmp_path / "desktop", blind.url(), key=laptop.key, sleep=arrives)
     assert desktop.log().raise_epoch(AGENT_ID, 1) == 2
     assert content_there(desktop.log(), 2) == laptop.content(2)
+
+
+def test_the_credentials_are_known_before_the_lease_is_read(blind: ObjectStore, tmp_path: Path) -> None:
+    """Otherwise the one write under the lease could begin after another machine stopped waiting for it."""
+
+    def ask_identity() -> dict[str, str | None]:
+        blind.asked.append(Request("IDENTITY", "", {}))
+        return {"access_key_id": "AKIAEXAMPLE", "secret_access_key": "not-a-real-secret", "expires_at": None}
+
+    address = parse_bucket_address(blind.url())
+    client = bucket_client.BucketClient(address, "", {"credential_provider": ask_identity})
+    clock = laptop_at(blind, tmp_path).context.clock
+    lease = writer_lease.WriterLease(client, "writer.json", "laptop", clock, no_sleep)
+    lease.take()
+    lease.confirm()
+    client.put_once("head.json", b"1")
+    methods = [each.method for each in blind.asked]
+    assert "IDENTITY" in methods
+    assert methods[-2:] == ["GET", "PUT"], methods
 
 
 def test_a_machine_that_lost_the_lease_takes_it_again_before_it_writes(blind: ObjectStore, tmp_path: Path) -> None:

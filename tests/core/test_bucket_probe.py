@@ -19,7 +19,7 @@ from lifeboat_vault.errors import RemoteDenied, RemoteRefused
 from support.core.buckets import TOKEN, BucketMachine
 from support.core.object_store import Conditions, ObjectStore, object_store
 from support.core.protected import SteadyClock
-from support.scale.object_faults import forget, in_front_of, status
+from support.scale.object_faults import done_but, forget, in_front_of, status
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +59,14 @@ def test_how_many_machines_may_write_is_found_by_trying(conditions: Conditions, 
         assert (config.writers, config.keeps_versions) == (writers, False)
         assert remote_registry.find_remote(context, "bucket") == config
         assert list(store.objects) == ["lifeboat/lifeboat.json"]
+
+
+@pytest.mark.parametrize("skip", [2, 4])
+def test_a_lost_answer_does_not_make_machines_take_turns(skip: int, context: Context) -> None:
+    """The retry of a conditional write meets the first try: the third write, and the winner of the race."""
+    with object_store() as store, in_front_of(store.address) as faults:
+        faults.plan(done_but(status(500)), methods=["PUT"], key="probes", times=1, skip=skip)
+        assert added(context, store, store.url().replace(store.address, faults.address)).writers == "several"
 
 
 def test_a_store_whose_listing_does_not_show_what_was_written_is_refused(context: Context) -> None:

@@ -107,9 +107,16 @@ class BucketClient:
 
     def get(self, key: str) -> ReadObject | None:
         """Return a small object, None if there is none. Raises RemoteDamaged for one that is too large."""
+        return self._get(key, _SMALL)
 
+    def get_once(self, key: str) -> ReadObject | None:
+        """Return a small object as `get` does, in one try. Afterwards `put_once` has its credentials: the identity of a
+        machine may take longer to ask than the write may take."""
+        return self._get(key, _ONCE)
+
+    def _get(self, key: str, waits: Waits) -> ReadObject | None:
         def ask() -> ReadObject:
-            found = obstore.get(self._store(_SMALL), key)
+            found = obstore.get(self._store(waits), key)
             meta = found.meta
             if meta["size"] > LARGEST_DOCUMENT:
                 # The library reserves as much memory as is announced.

@@ -20,7 +20,7 @@ from lifeboat_core.remotes.contract import StoreFindings
 from lifeboat_vault.errors import RemoteRefused
 
 FOLDER = "probes"
-_RACERS = 4
+_RACERS, _RACER = 4, b"racer "
 _LOOKS = 5
 _PAUSE = 1.0
 """Seconds between two looks at a listing. A store whose listing stays behind longer is refused."""
@@ -87,7 +87,7 @@ def _compares(client: BucketClient, key: str) -> bool:
         first = client.get(key)
         if first is None:
             return False
-        second = client.put_if(key, b"3", first.version)
+        second = _replace(client, key, b"3", first.version)
         with contextlib.suppress(ConditionFailed):
             client.put_if(key, b"4", first.version)
             return False
@@ -98,7 +98,7 @@ def _compares(client: BucketClient, key: str) -> bool:
 
 def _one_wins(client: BucketClient, key: str, version: ObjectVersion) -> bool:
     def race(number: int) -> bytes | None:
-        data = f"racer {number}".encode()
+        data = _RACER + str(number).encode()
         with contextlib.suppress(ConditionFailed):
             client.put_if(key, data, version)
             return data
@@ -107,4 +107,17 @@ def _one_wins(client: BucketClient, key: str, version: ObjectVersion) -> bool:
     with ThreadPoolExecutor(_RACERS) as racers:
         won = [each for each in racers.map(race, range(_RACERS)) if each is not None]
     found = client.get(key)
-    return found is not None and won == [found.data]
+    # The winner does not know that it won if its answer was lost.
+    return found is not None and found.data.startswith(_RACER) and won in ([found.data], [])
+
+
+def _replace(client: BucketClient, key: str, data: bytes, expected: ObjectVersion) -> ObjectVersion:
+    """Replace an object, also if the answer is lost and the retry meets what the first try wrote. Raises
+    ConditionFailed."""
+    try:
+        return client.put_if(key, data, expected)
+    except ConditionFailed:
+        found = client.get(key)
+        if found is None or found.data != data:
+            raise
+        return found.version

@@ -75,7 +75,7 @@ class WriterLease:
         """Return the lease, None if there is none or it is damaged: then it is taken."""
         # The time before the request counts: another machine may have taken the lease while the answer was on its way.
         self._read_at = self._clock.since_boot()
-        found = self._client.get(self._key)
+        found = self._client.get_once(self._key)
         try:
             return None if found is None else msgspec.json.decode(found.data, type=_LeaseDocument)
         except (msgspec.DecodeError, RecursionError):
