@@ -97,7 +97,7 @@ def test_the_newest_conversations_up_to_the_limit_are_captured_and_the_rest_is_n
     run("config", "set", "transcripts_limit", "800")
     for _ in range(2):  # a capture that reads nothing says so, too
         [left] = run("sync")["agents"][0]["left_out"].items()
-        assert left[0].endswith(talk.files[0].name) and "exceed 800 (transcripts_limit)" in left[1]
+        assert left[0].endswith(talk.files[0].name) and "transcripts_limit (800)" in left[1]
     expected = [path.read_bytes() for path in talk.files[1:]]
     assert _captured(talk) == expected
     run("config", "set", "transcripts_limit", "--default")

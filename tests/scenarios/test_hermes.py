@@ -310,3 +310,19 @@ def test_a_move_fills_the_memory_up_to_the_size_that_the_home_allows_and_names_t
     assert limit - 300 < len(text) <= limit
     [left] = [fate for fate in report["fates"] if fate["kind"] == "memory" and "no room in it" in fate["reason"]]
     assert len(left["names"]) == len(FACTS) - len(text.split("\n§\n"))
+
+
+def test_a_conversation_over_the_limit_is_named_by_its_session_and_not_by_the_table_of_all(isolated_home: Path) -> None:
+    home = make_hermes(isolated_home).workspace
+    (home / "state.db").unlink(missing_ok=True)
+    make_database(home / "state.db", [("older", None, ["Good morning. " * 200]), ("newer", None, ["Good evening."])])
+    run("config", "set", "transcripts", "true")
+    run("config", "set", "transcripts_limit", "2KB")
+    agent = _add(home)
+    for _ in range(2):
+        [(name, why)] = run("sync")["agents"][0]["left_out"].items()
+        assert name.endswith("#older") and "transcripts_limit (2KB)" in why and name in why
+    (home / "state.db").unlink()
+    run("restore", agent, "--yes", "--with-sessions")
+    with closing(sqlite3.connect(home / "state.db")) as connection:
+        assert connection.execute("select id from sessions").fetchall() == [("newer",)]

@@ -29,8 +29,8 @@ them again."""
 
 
 OLDER = "older"
-"""Member of that fact: the file of the newest conversation that was left out because of `transcripts_limit`. All
-older ones were, too."""
+"""Member of that fact: the newest conversation that was left out because of `transcripts_limit`, by its file, or by its
+table and id. All older ones were, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,8 @@ class RuntimeTables:
             conversation.append((row, data))
             size += len(data) if name else 0
             if size > self._most.value:
-                self._older = row.path
+                is_file = row.path.endswith(row.conversation)  # otherwise a table has several conversations
+                self._older = row.path if is_file else f"{row.path}#{row.conversation}"
                 return
         yield from conversation
 
@@ -163,7 +164,7 @@ class RuntimeTables:
         """Report the conversations that were left out, also by a capture that reads no database."""
         if self._older:
             why = (
-                "newer conversations already fill the setting transcripts_limit "
+                "this conversation and the newer ones are larger than the setting transcripts_limit "
                 f"({self._most.written}), so {self._older} and older conversations are not captured"
             )
             self._session.report.left_out[self._older] = why
