@@ -19,9 +19,11 @@ from lifeboat_core.processes.progress import tell_nobody
 from lifeboat_core.remotes import acknowledged_states, agent_adoption, displaced_histories, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
+from lifeboat_core.remotes.remote_restore import RemoteSource, place_history
 from lifeboat_core.remotes.sealed.sealed_log_setup import RemovableLog
 from lifeboat_keys.pairs.user_key import UserKey
-from lifeboat_vault.errors import EpochMoved, RemoteDenied, VaultMissing
+from lifeboat_vault.errors import EpochMoved, RemoteDamaged, RemoteDenied, VaultMissing
+from lifeboat_vault.remote.remote_contract import RemoteAgent
 from lifeboat_vault.vault import Retention
 from support.cli.cli_client import run
 from support.core.machines import Machine, there
@@ -358,3 +360,15 @@ def test_an_arrival_that_was_stopped_writes_in_an_epoch_of_its_own(
     change(laptop, "Written by the machine that wrote before.")
     outcome = laptop.push("one")
     assert (outcome.state, outcome.code) == ("fenced", "moved")
+
+
+def test_a_history_whose_remote_states_an_impossible_epoch_takes_the_place_of_no_vault(
+    laptop: Machine, tmp_path: Path
+) -> None:
+    agent = laptop.agent
+    vault, staged = laptop.context.home.vault_folder(agent.id), tmp_path / "staged"
+    shutil.copytree(vault, staged)
+    source = RemoteSource(RemoteConfig("one", "file:///x"), RemoteAgent(agent.id, "ada", agent.runtime, 10**6))
+    with pytest.raises(RemoteDamaged, match="writer epoch 1000000"):
+        place_history(laptop.context, source, staged)
+    assert vault.is_dir() and staged.is_dir()

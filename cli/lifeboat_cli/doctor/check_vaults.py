@@ -27,8 +27,7 @@ def _vault(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
         found = vault.verify(trusted=load_trusted_keys(context), whole=False)
     for finding in found.findings:
         fix = (
-            f"lifeboat restore {name} --at SEQ (choose a sequence SEQ without damage: lifeboat verify {name} "
-            "--at SEQ)"
+            f"lifeboat restore {name} --at SEQ (choose a sequence SEQ without damage: lifeboat verify {name} --at SEQ)"
         )
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
     for number in found.unsigned:

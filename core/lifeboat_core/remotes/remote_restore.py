@@ -291,8 +291,9 @@ def place_history(context: Context, source: RemoteSource, staged: Path) -> None:
     """
     agent_id, head = source.agent.id, source.agent.head
     context.files.make_folders(context.home.vaults_folder, 0o700)
-    registered_agents.set_aside_vault(context, agent_id)
+    # First what can be refused: the vault that is there stays then.
     writer_epochs.begin_in_fetched_history(context, staged, source.agent.epoch)
+    registered_agents.set_aside_vault(context, agent_id)
     context.files.replace(staged, context.home.vault_folder(agent_id))
     if head is not None:
         with context.vault(agent_id) as vault:
