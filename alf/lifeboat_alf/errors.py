@@ -117,12 +117,14 @@ class ArchiveError(AlfError):
     fix = "lifeboat alf validate FILE"
 
     NOT_AN_ARCHIVE = ErrorCode(
-        "not_an_archive", "The file is not a readable archive", meaning="the file is no ZIP file, incomplete or damaged"
+        "not_an_archive",
+        "The file is not a readable archive",
+        meaning="the file is not a ZIP file, or is incomplete or damaged",
     )
     TOO_LARGE = ErrorCode(
         "too_large",
         "The archive is larger than the limits allow",
-        meaning="too many entries, or a size, line length or compression ratio over the limit",
+        meaning="the archive has too many entries, or a size, a line length or a compression ratio exceeds its limit",
     )
     MISSING_ENTRY = ErrorCode(
         "missing_entry", "The archive lacks an entry", meaning="an entry that the manifest lists is missing"

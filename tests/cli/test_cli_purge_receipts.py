@@ -77,7 +77,7 @@ def test_people_read_what_is_gone_what_waits_and_what_is_not_reached(ada: Purged
     text = said("receipts", "show", ada.receipt.id)
     for part in (
         "Purged: 1 memory.",
-        "2 undo folders emptied",
+        "Emptied on this machine: 2 undo folders",
         "found 0 matches",
         "done",
         "will be applied at 2026-11-13",

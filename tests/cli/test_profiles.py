@@ -75,7 +75,10 @@ def test_a_profile_with_the_name_of_an_adapter_is_named_and_its_agents_are_captu
     taken.parent.mkdir(mode=0o700)
     taken.write_text('name = "openclaw"\ntitle = "Mine"\n[marks]\ncertain = ["SOUL.md"]\n')
     [listed] = [each for each in run("profiles", "list")["profiles"] if each["problem"]]
-    assert listed["name"] == "openclaw" and listed["problem"] == "Lifeboat supports openclaw without a profile"
+    assert (
+        listed["name"] == "openclaw"
+        and listed["problem"] == "Lifeboat supports openclaw without a profile, so this profile is not used"
+    )
     tried = run("profiles", "test", taken, isolated_home / ".openclaw/workspace", expect=1)
     assert any("Lifeboat already supports a runtime with the name openclaw" in problem for problem in tried["problems"])
     run("sync")

@@ -278,8 +278,8 @@ def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, 
     [
         (
             MachineConditions(),
-            "no battery found: no work is delayed",
-            "unknown, not known to be metered: no work is delayed",
+            "no battery found, so no work is delayed",
+            "network state unknown, not known to be metered, so no work is delayed",
         ),
         (
             MachineConditions(online=False),
@@ -287,17 +287,21 @@ def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, 
             "no network: pushes are delayed until the network is available, captures continue",
         ),
         (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers larger than 5.0 MB"),
-        (MachineConditions(metered=False, online=True), "no battery", "online, not metered: no work is delayed"),
-        (MachineConditions(on_battery=True), "on battery: verifications of a whole agent are delayed", "unknown"),
+        (MachineConditions(metered=False, online=True), "no battery", "online, not metered, so no work is delayed"),
+        (
+            MachineConditions(on_battery=True),
+            "on battery: verifications of a whole agent are delayed",
+            "network state unknown",
+        ),
         (
             MachineConditions(on_battery=True, saver=True),
             "on battery, power saving: transfers larger than",
-            "unknown",
+            "network state unknown",
         ),
         (
             MachineConditions(on_battery=False, saver=True),
-            "on mains power, power saving: no work is delayed",
-            "unknown",
+            "on mains power, power saving, so no work is delayed",
+            "network state unknown",
         ),
     ],
 )

@@ -294,7 +294,7 @@ def _check_layer(name: str, layer: JsonObject) -> None:
 
 def _checked_partition(item: object) -> str:
     if not isinstance(item, dict) or not isinstance(item.get("file"), str) or not isinstance(item.get("from"), str):
-        raise BadDocument("the file or the first day of a partition is missing", entry=archive_layout.MANIFEST)
+        raise BadDocument("a partition in the manifest has no file name or no first day", entry=archive_layout.MANIFEST)
     count = item.get("record_count", 0)
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise BadDocument(

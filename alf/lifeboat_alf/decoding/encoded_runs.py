@@ -192,7 +192,7 @@ def _decoded85(letters: bytes, decode: Callable[[bytes], bytes]) -> bytes:
     while at < len(letters):
         piece = pieces.match(letters, at)
         if piece is None:
-            raise ValueError("a character that must stand alone is inside an encoded group")
+            raise ValueError("an encoded group contains a character that is valid only outside of groups")
         found += decode(piece[0])
         at = piece.end()
     return bytes(found)

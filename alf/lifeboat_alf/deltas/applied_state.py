@@ -161,7 +161,7 @@ class AppliedState:
         base = self._base.entry(item.path)
         if base is None or (base.leaf.salt and base.sha256 != item.base_sha256):
             raise ApplyError.BASE_MISMATCH(
-                f"the patch for {item.path} belongs to a different version of the file than the base contains"
+                f"the patch for {item.path} was made for a different version of the file than the one in the base"
             )
         try:
             body = self._base.body(item.path)

@@ -253,7 +253,9 @@ class DeltaReader:
             raise ArchiveError.MISSING_ENTRY(f"the new content of {path} is missing in the delta", entry=str(entry))
         size = self._count(raw, "size") if "size" in raw else None
         if operation == "patch" and (not entry or size is None or not raw.get("sha256")):
-            raise self._bad(path, "a patch needs an entry with its bytes, and the fields size and sha256")
+            raise self._bad(
+                path, "a patch must name the entry that contains its bytes, and must have the fields size and sha256"
+            )
         digests = [self._text(raw, name) if name in raw else None for name in ("sha256", "base_sha256")]
         meta = self._object(raw, "meta", optional=True)
         return DeltaItem(path, operation, meta, digests[0], digests[1], size, entry, raw.get("leaf") == "base")

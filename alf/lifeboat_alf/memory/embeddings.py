@@ -327,7 +327,7 @@ def _group(index: str, item: JsonObject) -> EmbeddingGroup:
         raise BadDocument(f"a group of vectors is not valid ({error})", entry=index) from None
     if group.dimensions < 0 or group.offset < 0 or len(group.records) != len(group.computed_at):
         raise BadDocument(
-            "a group of vectors contains a negative number, or a different number of times than of records", entry=index
+            "a group of vectors contains a negative number, or does not have one time for each record", entry=index
         )
     if not group.file.startswith(archive_layout.EMBEDDINGS) or is_index(group.file):
         raise BadDocument("the path of a group of vectors is not in the folder for vectors", entry=index)

@@ -67,7 +67,7 @@ def from_name(file: str) -> Partition:
     """Return an open partition with the range that its name states. Raises ValueError for any other name."""
     match = _NAME.fullmatch(file.rsplit("/", 1)[-1])
     if match is None:
-        raise ValueError(f"the name of the partition {file} contains no period such as 2026-Q1")
+        raise ValueError(f"the name of the partition {file} contains no quarter or month, for example 2026-Q1")
     month = int(match[3] or 3 * int(match[2]) - 2)
     return Partition(file, date(int(match[1]), month, 1).isoformat(), None, False)
 

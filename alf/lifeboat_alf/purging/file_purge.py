@@ -121,8 +121,8 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str) ->
     with ArchiveReader(source) as archive:
         if archive_layout.DELTA_MANIFEST in archive or archive_layout.DELTA_RECORDS in archive:
             raise PurgeError(
-                "the file is a delta, and applying it to its base could restore a purged record; apply the delta "
-                "first, then purge the resulting snapshot",
+                "the file is a delta, and a delta cannot be purged alone, because its base may contain the record too; "
+                "apply the delta to its base, then purge the resulting snapshot",
                 fix="lifeboat alf apply BASE DELTA -o WHOLE",
             )
     if isinstance(out, Path) and out.exists():
@@ -349,13 +349,16 @@ def _counts(plan: _FilePurgePlan) -> dict[str, int]:
 
 def _warnings(cuts: CutPlan) -> list[str]:
     return [
-        *(f"the name or the properties of {path} contain the purged text, and were not changed" for path in cuts.names),
+        *(
+            f"the purge did not change the name and the properties of {path}, which contain the text"
+            for path in cuts.names
+        ),
         *(
             f"all content of {path} was removed, because the file cannot be read without the purged text"
             for path in cuts.dropped
         ),
         *(
-            f"the record {record_id} is kept, because it was derived from a purged record and also from others"
+            f"the record {record_id} is kept, because it was derived from other records too, not only from a purged one"
             for record_id in cuts.spared
         ),
     ]

@@ -110,7 +110,7 @@ def _redactions(document: JsonObject, agent_id: str) -> Iterator[Redaction]:
             raise BadDocument(error.message, entry=archive_layout.REDACTIONS) from None
         if redaction.agent_id.lower() != agent_id.lower():
             raise BadDocument(
-                f"the purge record {redaction.id} belongs to the agent {redaction.agent_id}",
+                f"the purge record {redaction.id} belongs to another agent, {redaction.agent_id}",
                 entry=archive_layout.REDACTIONS,
             )
         if redaction.id in seen:
@@ -141,7 +141,7 @@ def _is_leaf(text: str) -> bool:
 
 def _check_once(gone: list[GoneRecord]) -> None:
     if len({record.id for record in gone}) != len(gone):
-        raise BadDocument("the same record is listed as removed twice", entry=archive_layout.REDACTIONS)
+        raise BadDocument("the list of removed records contains a record twice", entry=archive_layout.REDACTIONS)
     if len({record_place(record) for record in gone}) != len(gone):
         raise BadDocument("two removed records have the same position", entry=archive_layout.REDACTIONS)
 

@@ -119,7 +119,7 @@ def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
         return body
     made = apply_edits(body, replacement.edits)
     if not merkle.leaf_holds(replacement.leaf, made):
-        raise RedactionInvalid("applying the purge record gives content with a different hash than the record states")
+        raise RedactionInvalid("the content after the purge does not have the hash that the purge record states")
     return made
 
 
@@ -241,7 +241,9 @@ class Redactions:
         if not self.all_naming(leaf.digest):
             if merkle.leaf_holds(leaf, body):
                 return body
-            raise RedactionInvalid("the content matches neither its signed hash nor a known purge")
+            raise RedactionInvalid(
+                "the content does not match its signed hash, and no purge record explains the difference"
+            )
         standing = self._standing(leaf.digest)
         if not standing:
             return None
@@ -266,7 +268,9 @@ class Redactions:
                     raise
         if leaf.salt or self.hold(leaf, body):
             return leaf, body
-        raise RedactionInvalid("the content matches neither its signed hash nor a known purge")
+        raise RedactionInvalid(
+            "the content does not match its signed hash, and no purge record explains the difference"
+        )
 
     def on_top(self, leaf: bytes, replacement: LeafReplacement) -> LeafReplacement:
         """Convert a replacement of the current bytes into one of the bytes that the leaf commits to. A new redaction of

@@ -110,8 +110,8 @@ class SnapshotReader:
         if not self.sequence.digest and is_wrapped(path, document):
             self._respelled[path] = json_codec.encode_pretty(unwrap_document(path, document))
             self.warnings.append(
-                f"{self._content[path]}: the document is inside an outer object, as in the text of "
-                "the format's specification"
+                f"{self._content[path]}: Lifeboat removed the outer object around the document, which the text of the "
+                "format's specification shows"
             )
 
     def _required(self, name: str) -> JsonObject:
@@ -151,7 +151,9 @@ class SnapshotReader:
 
     def _check_alias(self, name: str, path: str) -> None:
         if path in self._archive:
-            raise BadDocument(f"{name} and {path} are given as the same document", entry=archive_layout.MANIFEST)
+            raise BadDocument(
+                f"the archive contains both {name} and {path} for the same document", entry=archive_layout.MANIFEST
+            )
         if name in (archive_layout.MANIFEST, *archive_layout.DERIVED):
             raise BadDocument(
                 f"the document {path} cannot have the name {name}, which is reserved", entry=archive_layout.MANIFEST
@@ -166,7 +168,8 @@ class SnapshotReader:
             file = item["file"]
             if file in taken:
                 raise BadDocument(
-                    f"{file} is listed as a partition, but is a different document", entry=archive_layout.MANIFEST
+                    f"the manifest lists {file} as a partition, but also uses this name for another document",
+                    entry=archive_layout.MANIFEST,
                 )
             if file in self._archive:
                 counts[file] = item.get("record_count", 0)
@@ -279,7 +282,7 @@ class SnapshotReader:
             leaf = b"" if self._salts.salt(number) else self._salts.stored_leaf(number)
             if _without_empty(self.redactions.meta(original, leaf)) != part.meta:
                 raise BadDocument(
-                    f"the earlier properties of {path} do not match its current properties",
+                    f"the purges in the archive do not explain the current properties of {path}",
                     entry=archive_layout.REDACTIONS,
                 )
             self._parts[path] = replace(part, meta=original)

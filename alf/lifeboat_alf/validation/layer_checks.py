@@ -25,8 +25,8 @@ def without_outer_object(found: Validation, path: str, document: JsonObject, ent
     if is_wrapped(path, document):
         found.warn(
             "wrapped",
-            "the document is inside an outer object, as in the text of the format's specification but "
-            "not in its schemas",
+            "an outer object surrounds the document; the text of the format's specification shows this object, but "
+            "the schemas do not permit it",
             entry,
         )
     return unwrap_document(path, document)
@@ -60,7 +60,7 @@ def check_owners(found: Validation, name: str, document: JsonObject, agent_id: s
                 found.warn("other_principal", message, entry)
     for what, part in parts:
         if part["agent_id"].lower() != agent_id.lower():
-            found.warn("other_agent", f"{what} belongs to the agent {part['agent_id']}", entry)
+            found.warn("other_agent", f"{what} belongs to another agent, {part['agent_id']}", entry)
 
 
 def check_payloads(found: Validation, document: JsonObject, entry: str) -> None:

@@ -44,7 +44,7 @@ class RecordChecks:
         if ids.is_uuid(record["id"]) and not ids.is_version_7(record["id"]):
             self.found.warn("id_not_v7", f"the id {record['id']} is not a UUID version 7", *place)
         if record["agent_id"].lower() != self.agent_id.lower():
-            self.found.warn("other_agent", f"the record belongs to the agent {record['agent_id']}", *place)
+            self.found.warn("other_agent", f"the record belongs to another agent, {record['agent_id']}", *place)
         self._check_vectors(record, place)
         self._follow(record, place)
         if partition is not None:

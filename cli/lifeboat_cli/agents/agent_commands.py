@@ -366,7 +366,7 @@ def accept(session: CommandSession, agent: str) -> None:
     """Accept a large removal that is held back from the remotes, and accept the current workspace and databases of the
     agent.
 
-    Lifeboat holds a sequence that removes much: remotes get it only after this command.
+    Lifeboat does not push a sequence that removes much before you run this command.
     """
     found = registry.find_agent(session.context, agent)
     was_held = registry.accept_removals(session.context, found)

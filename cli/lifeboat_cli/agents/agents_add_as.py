@@ -24,7 +24,7 @@ def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None)
         return
     from lifeboat_core.remotes import reclaim_agent
 
-    with session.output.progress("Comparing the folder with the agents on the remotes"):
+    with session.output.progress("Comparing the workspace with the agents on the remotes"):
         found = reclaim_agent.find_likenesses(session.context, folder, runtime)
     if found:
         known, place = found[0].agent.name or found[0].agent.id, quote_argument(str(folder))

@@ -55,7 +55,9 @@ _CUT_OFF = "The adoption was interrupted. No data is lost. To continue, run the 
 )
 @click.option("--accept-unsigned", is_flag=True, help="Accept a history that is not signed with your key.")
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would change and which machine would lose the agent; change nothing."
+    "--dry-run",
+    is_flag=True,
+    help="Show what would change and which machine would stop being the writer; change nothing.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command

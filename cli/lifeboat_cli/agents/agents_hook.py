@@ -74,17 +74,17 @@ def _show(session: CommandSession, planned: HookPlan) -> None:
         session.output.line(f"Would write the file {path}:", style="bold")
         session.output.block(data.decode())
     for path, change in planned.edit.items():
-        session.output.line(f"Would be changed: {path}", style="bold")
+        session.output.line(f"Would change the file {path}:", style="bold")
         session.output.block(change.shown)
     for step in planned.steps:
         session.output.verbatim(f"Would run the command: {shlex.join(step.command)}")
     for path in planned.remove:
-        session.output.line(f"Would remove: {path}")
+        session.output.line(f"Would remove the file {path}")
 
 
 def _installed(session: CommandSession, agent: Agent, planned: HookPlan) -> list[str]:
     if planned.waits:
-        return [f"The hook for {agent.name} is installed and does not run yet.", planned.after]
+        return [f"The hook for {agent.name} is installed, but does not run yet.", planned.after]
     if planned.empty:
         return [f"The hook is installed already: {agent.name} is captured at the end of each session."]
     lines = [f"The hook is installed: {agent.name} is captured at the end of each session."]

@@ -434,7 +434,7 @@ def export(
 
 
 def _print_export(session: CommandSession, target: Path, since: int | None, document: JsonObject) -> None:
-    made = "the agent at" if since is None else f"changes since sequence {since}, up to"
+    made = "snapshot of" if since is None else f"changes after sequence {since}, up to and including"
     counted = count_text(document["records"], "record")
     session.output.line(f"{target}: {made} sequence {document['sequence']}", style="bold")
     session.output.line(f"{counted}, {size_text(document['bytes'])}")

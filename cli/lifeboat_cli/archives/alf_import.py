@@ -63,7 +63,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Import although the archive is not signed with this home's key. Review the archive first.",
 )
 @add_seen_option
-@click.option("--dry-run", is_flag=True, help="Show what would be written.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before writing into a folder that is not empty.")
 @encryption_options.passphrase_option
 @session_command

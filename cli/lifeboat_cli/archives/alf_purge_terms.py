@@ -148,5 +148,5 @@ def _headline(purged: FilePurgeResult, target: Path | None, *, dry_run: bool) ->
     number = len(purged.audit["record_ids"])
     if not (number or purged.hits or purged.files):
         return "Nothing in the archive matches."
-    gone = count_text(number, "memory") if number else "Only the matching text"
-    return f"{gone} would be purged." if dry_run else f"{gone} left out of {target}."
+    gone = count_text(number, "memory") if number else "the matching text"
+    return f"Would purge {gone}." if dry_run else f"Wrote {target} without {gone}."

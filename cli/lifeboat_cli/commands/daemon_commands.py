@@ -133,7 +133,7 @@ def reload(session: CommandSession) -> int:
     ),
 )
 @click.option(
-    "-n", "--lines", type=COUNT, default=50, show_default=True, help="Show only the newest events, this many."
+    "-n", "--lines", type=COUNT, default=50, show_default=True, help="Show at most this many of the newest events."
 )
 @click.option(
     "--level",

@@ -31,11 +31,8 @@ def print_findings(
             for finding in _merge_equal(each.finding for each in shown):
                 _print_finding(output, finding)
             if held := sum(map(quiet, found)):
-                done = f"passed {count_text(held, 'conformance check')}"
-                output.item(
-                    _label(DoctorLevel.OK),
-                    f"temporary agents were stored on the remote, which {done}; to list each check: --json",
-                )
+                passed = f"passed {count_text(held, 'conformance check')} with temporary agents"
+                output.item(_label(DoctorLevel.OK), f"the remote {passed}; to list each check: --json")
             output.line(_sum_up(found), style="bold")
 
     findings = tuple(Finding(one.check, one.title, **asdict(one.finding)) for one in found)

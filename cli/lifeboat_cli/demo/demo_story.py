@@ -137,7 +137,7 @@ class DemoStory:
         head = max(self.trees)
         problems = list_differences(self.trees[head], read_tree(self.workspace))
         what = f"every byte, permission, link, empty folder and time of {len(self.trees[head])} paths"
-        sentence = f"Sequence {report.sequence} is restored, and these are equal to the original: {what}."
+        sentence = f"Sequence {report.sequence} is restored. Compared with the original and equal: {what}."
         return DemoChapter("Ada is restored", [sentence], problems)
 
     def went_back(self) -> DemoChapter:
@@ -146,8 +146,8 @@ class DemoStory:
         problems = list_differences(self.trees[0], read_tree(target))
         paths = len(self.trees[0])
         sentence = (
-            f"Sequence {report.sequence}, which is two days older, is restored to a folder next to it: "
-            f"{paths} paths, all identical."
+            f"Sequence {report.sequence}, which is two days older, is restored to a folder next to the "
+            f"workspace. All {paths} paths are equal to the original."
         )
         return DemoChapter("An older state is restored", [sentence], problems)
 

@@ -30,14 +30,14 @@ def _power(found: MachineConditions, large: str) -> str:
     saving = ", power saving" if found.saver else ""
     if found.on_battery:
         return f"{source}{saving}: verifications of a whole agent are delayed until mains power returns"
-    return f"{source}{saving}: no work is delayed"
+    return f"{source}{saving}, so no work is delayed"
 
 
 def _network(found: MachineConditions, large: str) -> str:
     if found.online is False:
         return "no network: pushes are delayed until the network is available, captures continue"
-    how = "online" if found.online else "unknown"
+    how = "online" if found.online else "network state unknown"
     if found.metered:
         return f"{how}, metered: {large}; if the network is not metered: lifeboat config set network.metered no"
     metered = "not metered" if found.metered is False else "not known to be metered"
-    return f"{how}, {metered}: no work is delayed"
+    return f"{how}, {metered}, so no work is delayed"

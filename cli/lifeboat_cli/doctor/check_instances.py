@@ -21,4 +21,8 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         except LifeboatError as error:
             yield DoctorFinding(DoctorLevel.WARNING, path.name, error.message, error.fix)
         else:
-            yield DoctorFinding(DoctorLevel.OK, path.name, "Lifeboat can convert all memories of this system")
+            yield DoctorFinding(
+                DoctorLevel.OK,
+                path.name,
+                "Lifeboat knows which memories it sent to this system, and sends none of them twice",
+            )

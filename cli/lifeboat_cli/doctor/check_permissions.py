@@ -20,7 +20,9 @@ _SHOWN = 5
 def check(context: Context) -> Iterator[DoctorFinding]:
     """Check permissions, except on Windows, where a folder inherits those of the user's profile."""
     if os.name != "posix":
-        yield DoctorFinding(DoctorLevel.OK, "rights", "set by the user's profile")
+        yield DoctorFinding(
+            DoctorLevel.OK, "rights", "Windows protects the home with the permissions of the user's profile folder"
+        )
         return
     home = context.home.folder
     open_folders, open_secrets, foreign = _looked_through(context)

@@ -50,8 +50,8 @@ def _outstanding(context: Context, one: OutstandingPurge) -> DoctorFinding:
     if one.applies_at is not None and times.parse_time(one.applies_at) > context.clock.now():
         confirm = f"lifeboat receipts confirm {one.id} --remote {quote_argument(one.vault)}"
         result = (
-            f"the purge is applied at {time_text(one.applies_at)}{_why(one)}; to apply it now, with the second "
-            f"token: {confirm}"
+            f"the remote applies the purge at {time_text(one.applies_at)}{_why(one)}; if you have the second token of "
+            f"the remote, apply the purge now: {confirm}"
         )
         return DoctorFinding(DoctorLevel.OK, subject, result)
     if context.clock.now() - times.parse_time(one.applies_at or one.since) <= _PENDING_FOR:

@@ -16,7 +16,10 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     left = paths_in(context.files, context.home.restore_folder, ".json")
     for path in left:
         yield DoctorFinding(
-            DoctorLevel.ERROR, path.name, "a restore is not finished", f"check {path}, then run: lifeboat doctor"
+            DoctorLevel.ERROR,
+            path.name,
+            "a restore was interrupted and could not be finished",
+            f"check {path}, then run: lifeboat doctor",
         )
     if not left:
         yield DoctorFinding(DoctorLevel.OK, "restores", "no restore was interrupted")

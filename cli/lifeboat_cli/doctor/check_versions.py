@@ -37,7 +37,7 @@ def _daemon(context: Context) -> DoctorFinding:
     standing = daemon_lifecycle.inspect_daemon(context)
     if standing.release in (None, own):
         return DoctorFinding(
-            DoctorLevel.OK, "Lifeboat", f"release {own}{(', as the daemon' if standing.release else '')}"
+            DoctorLevel.OK, "Lifeboat", f"release {own}{(', the same as the daemon' if standing.release else '')}"
         )
     result = f"this command has release {own}, but the running daemon has release {standing.release}"
     return DoctorFinding(DoctorLevel.WARNING, "Lifeboat", result, "lifeboat daemon restart")

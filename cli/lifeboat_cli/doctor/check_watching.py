@@ -79,7 +79,7 @@ def _watches(wanted: int) -> DoctorFinding:
     if taken >= most * _NEARLY:
         result = f"{said}, and the programs of this user watch {taken} already"
         return DoctorFinding(DoctorLevel.WARNING, "folders", result, inotify_limits.write_limit_command(WATCHES))
-    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}; {taken} are watched now")
+    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}; the programs of this user watch {taken} now")
 
 
 def _instances() -> DoctorFinding:

@@ -102,7 +102,7 @@ def _say(session: EndpointSession, done: MigrationResult, target: Path, findings
         for problem in done.problems:
             output.warn(problem)
         output.verbatim(
-            f"To use this endpoint again and repair or remove the data first: {session.command('migrate --abort')}"
+            f"To use this endpoint again, for example to repair the data: {session.command('migrate --abort')}"
         )
         return
     if done.was_done:

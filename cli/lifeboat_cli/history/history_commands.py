@@ -35,7 +35,7 @@ _FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",
     )
 )
 @click.argument("agent", type=AGENT)
-@click.option("-n", "--limit", type=COUNT, help="Show only the newest sequences, this many.")
+@click.option("-n", "--limit", type=COUNT, help="Show at most this many of the newest sequences.")
 @click.option("--since", metavar="TIME", help="Show only sequences from this time on, for example 2026-11-20 or 7d.")
 @click.option("--until", metavar="TIME", help="Show only sequences up to this time, for example 2026-11-20 or 7d.")
 @click.option("--days", type=click.IntRange(1, 3660), help="With --json: also the changes per day, for this many days.")

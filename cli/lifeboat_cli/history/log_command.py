@@ -27,7 +27,7 @@ _FIT = TableFit(shorten=("agent", "details"))
 )
 @click.argument("agent", required=False, type=AGENT)
 @click.option(
-    "-n", "--limit", type=COUNT, default=50, show_default=True, help="Show only the newest entries, this many."
+    "-n", "--limit", type=COUNT, default=50, show_default=True, help="Show at most this many of the newest entries."
 )
 @click.option("--kind", "kinds", multiple=True, help="Show only entries of this kind (repeatable).")
 @click.option(

@@ -56,7 +56,7 @@ def records() -> None:
     default="",
     help="List only memories that contain these words (the last word may be incomplete).",
 )
-@click.option("-n", "--limit", type=COUNT, help="List only the newest memories, this many.")
+@click.option("-n", "--limit", type=COUNT, help="List at most this many of the newest memories.")
 @click.option(
     "--after",
     type=TEXT,

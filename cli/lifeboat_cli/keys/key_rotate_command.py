@@ -60,8 +60,7 @@ _STOLEN = (
 @click.option(
     "--words-from",
     type=IN_FILE,
-    help="Replace your key with the key that the 24 recovery words in this file encode. Another of your machines "
-    "already uses that key.",
+    help="Use the new key that another of your machines uses already: read its 24 recovery words from this file.",
 )
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the recovery words.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -215,7 +214,7 @@ def _say(session: CommandSession, report: RotationReport) -> None:
     for text in report.settled.warnings:
         output.warn(text)
     for text in report.settled.unfinished:
-        output.warn(f"not finished yet, the next command continues: {text}")
+        output.warn(f"a step is not finished, and the next command continues it: {text}")
     output.line("The recovery words and kits of the old key can only restore copies that were made before this change.")
     output.verbatim("To write a new recovery kit: lifeboat keys export-kit -o FILE")
 

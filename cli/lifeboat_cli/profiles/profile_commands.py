@@ -57,7 +57,9 @@ def _list_profiles(folder: Path) -> Iterator[ListedProfile]:
             yield ListedProfile(name, profile.title, _SHIPPED)
     for name, path in own.items():
         if adapter_registry.has_adapter(name):
-            yield ListedProfile(name, "", str(path), f"Lifeboat supports {name} without a profile")
+            yield ListedProfile(
+                name, "", str(path), f"Lifeboat supports {name} without a profile, so this profile is not used"
+            )
             continue
         try:
             yield ListedProfile(name, shipped_profiles.read_user_profile(name, path)[0].title, str(path))

@@ -89,8 +89,8 @@ _LARGEST = 1 << 20
 @click.option(
     "--keep-print",
     is_flag=True,
-    help="Store a fingerprint of the text even if the text could be guessed from it, "
-    "so that captures recognise the text again.",
+    help="Store a fingerprint of the text, so that captures recognise the text again, even if the text could be "
+    "guessed from the fingerprint.",
 )
 @click.option(
     "--let-in",

@@ -138,11 +138,12 @@ def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
         for count, word in ((here.undo_folders, "undo folder"), (here.staging, "interrupted restore"))
         if count
     ]
-    caches = ["the caches deleted"] if here.state_db else []
-    if emptied or caches:
-        yield f"On this machine: {join_names([*(f'{each} emptied' for each in emptied), *caches])}."
+    if emptied:
+        yield f"Emptied on this machine: {join_names(emptied)}."
+    if here.state_db:
+        yield "The caches on this machine were deleted."
     if here.workspace is not None:
-        yield f"Removed from {count_text(here.workspace, 'file')} in the workspace."
+        yield f"The text was removed from {count_text(here.workspace, 'file')} in the workspace."
     elif here.keep_out_until is not None:
         yield "The files in the workspace were not changed."
     if here.keep_out_until is not None:
@@ -204,7 +205,10 @@ def print_audit(output: CommandOutput, receipt: PurgeReceipt, found: Sequence[Re
 
 
 def _position_lines(position: JsonObject) -> Iterator[str]:
-    yield f"{position['objects']} destroyed, {position['remaining']} remaining, at {position['completed_at']}"
+    yield (
+        f"objects destroyed: {position['objects']}, objects remaining: {position['remaining']}, completed at "
+        f"{position['completed_at']}"
+    )
     if position["audit"]:
         yield f"row {position['audit']['number']} of the audit log, hash {position['audit']['hash']}"
     if position["head"]:

@@ -25,8 +25,8 @@ _NEVER = (
 
 
 _GUESSABLE = (
-    "The text could be guessed from a fingerprint, so no fingerprint is stored: if the text is written again, it is "
-    "captured again. To store a fingerprint anyway: --keep-print"
+    "No fingerprint of the text is stored, because the text could be guessed from the fingerprint. If an agent writes "
+    "the text again, Lifeboat captures it again. To store a fingerprint anyway: --keep-print"
 )
 _GUESSABLE_LIVE = ". To remove the text from the current files now: --workspace"
 
@@ -83,7 +83,7 @@ def _say_opaque(output: CommandOutput, found: PurgeMatches) -> None:
     if found.opaque:
         names = [f"{name} ({form})" for name, form in sorted(found.opaque.items())]
         more = [f"{len(names) - _MOST} more"] if names[_MOST:] else []
-        output.warn(f"could not be searched: {join_names([*names[:_MOST], *more])}")
+        output.warn(f"these files could not be searched: {join_names([*names[:_MOST], *more])}")
     output.note(f"A purge never searches {NOT_READ}.")
 
 
@@ -162,7 +162,7 @@ def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
     if document["spared"]:
         count = count_text(len(document["spared"]), "memory")
         yield (
-            f"{count} derived from the purged memory, but also from other memories, are kept: "
+            f"{count} not purged, because derived not only from purged memories, but also from others: "
             f"{join_names(document['spared'][:3])}"
         )
     for name, count in document["elsewhere"].items():
@@ -183,7 +183,7 @@ def _planned_at(remote: JsonObject) -> str:
         else ""
     )
     when = "24 hours after the request, or immediately with its second token" if remote["waits"] else "immediately"
-    stays = "; its bucket keeps the deleted objects as older versions" if remote["keeps_versions"] else ""
+    stays = "; the bucket of this remote keeps deleted objects as older versions" if remote["keeps_versions"] else ""
     return f"{remote['name']}: applied {when}{more}{stays}"
 
 
@@ -220,7 +220,7 @@ def print_whole_agent(output: CommandOutput, agent: Agent, document: JsonObject)
     output.line(f"All data of {agent.name} would be destroyed: {states}, its keys and all undo folders.", style="bold")
     output.line(f"The files in the workspace {agent.workspace} are not changed.")
     for name in document["histories"][1:]:
-        output.line(f"  also the replaced history {name}")
+        output.line(f"  The replaced history {name} would be destroyed too.")
     for remote in document["remotes"]:
         output.line(f"  {_planned_at({**remote, 'only_there': []})}")
     output.note(_NEVER)
@@ -240,7 +240,7 @@ def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject
     if document["remains"]:
         output.warn(
             "other processes still have files of the vault open, and these files may contain purged data; Lifeboat "
-            "removes it later"
+            "removes that data later"
         )
     _say_search(output, document)
     for remote in document["remotes"]:
@@ -255,7 +255,7 @@ def _say_search(output: CommandOutput, document: JsonObject) -> None:
         return
     if searched["hits"]:
         output.warn(
-            f"{count_text(searched['hits'], 'place')} still contain the text after the purge; run the purge again"
+            f"after the purge the text is still in {count_text(searched['hits'], 'place')}; run the purge again"
         )
     else:
         output.line(f"A second search of {count_text(searched['bodies'], 'version')} found no match.")

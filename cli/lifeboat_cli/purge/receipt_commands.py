@@ -262,7 +262,9 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
     if from_stdin:
         text = sys.stdin.read(2 * LONGEST_TOKEN)
     elif can_ask(session):
-        text = click.prompt("Second token, with the scope purge (input is hidden)", hide_input=True, err=True)
+        text = click.prompt(
+            "Second token of the remote, with the scope `purge` (input is hidden)", hide_input=True, err=True
+        )
     else:
         raise click.UsageError("Give the second token with --token-stdin.")
     token = text.strip()

@@ -65,9 +65,7 @@ remote.add_command(test)
     "--join-stdin", is_flag=True, help="Read the join line from standard input (the same as - instead of URL)."
 )
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
-@click.option(
-    "--endpoint", metavar="URL", help="URL of the object store, if a service other than the cloud provider offers it."
-)
+@click.option("--endpoint", metavar="URL", help="URL of the object store, if the cloud provider does not run it.")
 @click.option("--region", metavar="REGION", help="Region of an s3:// bucket.  [default: us-east-1]")
 @click.option("--credentials-stdin", is_flag=True, help="Read the credentials of a bucket from standard input.")
 @click.option(
@@ -119,7 +117,9 @@ def add(
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
     if credentials_stdin and (token_stdin or join_stdin or address in (None, _STDIN)):
-        raise click.UsageError("--credentials-stdin needs the URL of a bucket, and no token.")
+        raise click.UsageError(
+            "--credentials-stdin needs the URL of a bucket, and cannot be used with a token or a join line."
+        )
     _warn_of_history(session, name, address)
     text = _read_address(session, name, address, join_stdin=join_stdin)
     mistyped_addresses.refuse_mistyped_address(name, text)
@@ -198,7 +198,7 @@ def _read_address(session: CommandSession, name: str, address: str | None, *, jo
 def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, readable: str, *, added: bool) -> None:
     from lifeboat_core.remotes import remote_kinds
 
-    done = "Added the remote" if added else "The remote is reachable, and was not added:"
+    done = "Added the remote" if added else "The remote is reachable, but was not added:"
     session.output.line(f"{done} {config.name}: {config.url}", style="bold")
     session.output.line(readable)
     for line in (*remote_kinds.find_kind(config.url).describe_store(config), *_about_token(met)):

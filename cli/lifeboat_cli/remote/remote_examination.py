@@ -93,7 +93,7 @@ def _store(context: Context, config: RemoteConfig, met: ProbeResult, token: str 
     if access:
         yield DoctorFinding(DoctorLevel.OK, "access", access)
     if config.writers and config.writers != found.writers:
-        result = f"it can do less than when it was added. {' '.join(kind.describe_limits(found))}"
+        result = f"the store supports less than when the remote was added. {' '.join(kind.describe_limits(found))}"
         yield DoctorFinding(DoctorLevel.WARNING, "store", result, f"lifeboat remote test {quote_argument(config.name)}")
         return
     for sentence in kind.describe_store(found):

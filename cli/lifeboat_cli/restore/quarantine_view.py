@@ -57,7 +57,10 @@ def print_quarantine(output: CommandOutput, plan: RestorePlan) -> None:
     for line in describe_plan(plan):
         output.line(line)
     if not plan.hazards:
-        output.line("Lifeboat found nothing in this state that a known program would run or follow as an instruction.")
+        output.line(
+            "Lifeboat found nothing in this state that a runtime or another program it supports would run, or follow "
+            "as an instruction."
+        )
     for hazard in plan.hazards:
         output.line(f"{name_text(hazard.name)}: {hazard.reason}", style="bold")
         _show_beginning(output, plan, hazard)
@@ -75,7 +78,7 @@ def _show_beginning(output: CommandOutput, plan: RestorePlan, hazard: Hazard) ->
         return
     data = read_beginning(plan.state, wanted, _MOST_BYTES)
     if b"\0" in data:
-        output.line(f"  {count_text(wanted.size, 'byte')}, not text")
+        output.line(f"  {count_text(wanted.size, 'byte')} of binary data")
         return
     lines = data.decode("utf-8", "replace").split("\n")
     for line in lines[:_MOST_LINES]:

@@ -98,7 +98,7 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
     type=PATH_PAIR,
     metavar="OLD=NEW",
     multiple=True,
-    help="Restore the data of projects at the path OLD for the path NEW (repeatable; only Claude Code).",
+    help="Change the project path OLD to NEW in the restored data (repeatable; only Claude Code).",
 )
 @add_row_options
 @click.option("--adopt", is_flag=True, help="With --to: this directory becomes the agent's workspace.")
@@ -259,7 +259,7 @@ def _left_out(report: JsonObject) -> Iterator[str]:
         else:
             yield f"{each['label']}: {each['reissue']}"
     for each in report.get("capabilities_without", []):
-        yield f"{each['name']} lacks {join_names(each['credentials'])}"
+        yield f"the capability {each['name']} lacks {join_names(each['credentials'])}"
 
 
 def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
@@ -382,7 +382,7 @@ def _verify_remote(session: CommandSession, found: Agent, remote: str) -> int:
 
     def text() -> None:
         for problem in report["mended"]:
-            session.output.line(f"repaired with a new snapshot: {problem}")
+            session.output.line(f"a new snapshot repaired this problem: {problem}")
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
         verdict = "cannot be restored" if report["mismatches"] else "is verified: every byte was fetched and compared"

@@ -63,7 +63,7 @@ def _list_protecting_steps(
     if not (is_known or is_other_runtime or plan.options.path_globs):
         words = ("agents", "add", report.to, "--as", report.agent, "--from", remote)
         yield {
-            "title": f"{report.name} is not protected on this machine. To capture it here as its writer",
+            "title": f"{report.name} is not protected on this machine. To protect the agent here and become its writer",
             "command": " ".join(map(quote_argument, ("lifeboat", *words))),
         }
 

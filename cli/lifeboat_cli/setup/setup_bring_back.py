@@ -90,7 +90,7 @@ def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
                 return
             continue
         _show(session, plan)
-        if asking.ask_yes_no(f"Restore {agent['name'] or 'it'} to {plan['to']}?"):
+        if asking.ask_yes_no(f"Restore {agent['name'] or 'the agent'} to {plan['to']}?"):
             break
         if not asking.ask_yes_no("Choose another folder?", default=False):
             return

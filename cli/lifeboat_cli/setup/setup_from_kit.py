@@ -365,7 +365,7 @@ def _print_plan(run: _KitRun) -> None:
         f"This recovery kit contains the key {run.kit.key.key_id} and {count_text(len(run.kit.remotes), 'remote')}:"
     )
     for one in run.remotes:
-        needs = "; a join line is needed" if one.needs_join_line and one.state != "known" else ""
+        needs = "; this remote needs a join line" if one.needs_join_line and one.state != "known" else ""
         output.line(f"  {one.name}: {one.url}{needs}")
 
 
@@ -392,7 +392,7 @@ def _print_end(run: _KitRun) -> None:
         if remote.state in ("added", "known") and not remote.can_push:
             output.line(
                 f"The token for {remote.name} is restore-only, so nothing is pushed to this remote until you "
-                "give it a token with push."
+                "store a token for it that permits pushes."
             )
     if restored and (service := steps.check_service_ready(run.session.context)).state == steps.MISSING:
         output.line(service.text)

@@ -11,7 +11,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 @click.command(epilog=format_examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"))
 @click.argument("agent", required=False)
 @click.option("--check", is_flag=True, help="Exit with 1 if an agent or the setup needs your attention.")
-@click.option("--watch", is_flag=True, help="Print changes of the state until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Print each change of the status until Ctrl-C.")
 @session_command
 def status(session: CommandSession, agent: str | None = None, check: bool = False, watch: bool = False) -> int:
     """Show for each agent whether all its changes are captured and pushed (default: all agents)."""

@@ -60,5 +60,7 @@ class RedactedArrivals:
     def _unknown(self, what: str, leaf: Leaf) -> DraftInvalid:
         naming = self._sent.naming(leaf.digest)
         if naming is None or naming.id in self._known.every:
-            return DraftInvalid(f"the content of {what} matches neither its signed hash nor a known purge")
-        return DraftInvalid(f"{what} was changed by the purge {naming.id}, which this vault does not know")
+            return DraftInvalid(
+                f"the content of {what} does not match its signed hash, and no purge record explains the difference"
+            )
+        return DraftInvalid(f"{what} was changed by the purge {naming.id}, which this vault does not contain")

@@ -41,9 +41,9 @@ class ColumnSealer:
             return
         row = metadata.row(sql.VAULT)
         if row is None:
-            raise VaultDamaged("the database tables contain no vault")
+            raise VaultDamaged("no vault is stored in the database")
         if len(row[2]) == SEED_BYTES:
-            raise OtherDataKey("the vault is no longer encrypted, but a data key was given")
+            raise OtherDataKey("a data key was given, but the vault is not encrypted any longer")
         self.sealer.open(SEED, bytes(row[2]))
 
     # Values -----------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def draft_of_delta(state: AppliedState) -> Draft:
     records, which never happens between two sequences of one agent.
     """
     if state.removed_records:
-        raise DraftInvalid(f"the delta removes records from the history ({len(state.removed_records)})")
+        raise DraftInvalid(f"a delta must remove no records, but this one removes {len(state.removed_records)}")
     entries = {path: None if entry is None else _put(state, entry) for path, entry in state.changed_entries.items()}
     return Draft(entries, _changed_records(state), state.redactions)
 

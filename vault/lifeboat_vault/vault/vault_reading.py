@@ -73,7 +73,7 @@ class VaultReading:
         self._clock = clock
         row = metadata.row(sql.VAULT)
         if row is None:
-            raise errors.VaultDamaged("the database tables contain no vault")
+            raise errors.VaultDamaged("no vault is stored in the database")
         self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), open_seed(bytes(row[2]), sealer)
         self._seal_with(sealer)
 
@@ -197,7 +197,7 @@ class VaultReading:
         """Return the current epoch, including one that another process raised since the vault was opened."""
         row = self._metadata.row(sql.VAULT)
         if row is None:
-            raise errors.VaultDamaged("the database tables contain no vault")
+            raise errors.VaultDamaged("no vault is stored in the database")
         return int(row[3])
 
     # Records ----------------------------------------------------------------------------------------------------

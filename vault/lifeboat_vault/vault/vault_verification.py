@@ -234,7 +234,7 @@ class Verifier:
         if applied is not None and (salt or sha256):
             return f"the content still exists, although the purge {applied.id} removed it"
         if not self._known.every.hold(Leaf(leaf, salt), body):
-            return "the content matches neither its signed hash nor a purge"
+            return "the content does not match its signed hash, and no purge record explains the difference"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
         return "the stored size or hash does not match the content" if wrong else None
 

@@ -48,7 +48,7 @@ class LocalKey:
         if not wrapped.startswith(_mark(key)):
             told = f"{self._spec} contains a different key than the one that protects the data"
             raise KeyRevoked(
-                told, only_this=True, fix="store the key there that the other processes of the endpoint use"
+                told, only_this=True, fix=f"store in {self._spec} the key that the other processes of the endpoint use"
             )
         nonce, sealed = wrapped[_MARK : _MARK + _NONCE], wrapped[_MARK + _NONCE :]
         try:

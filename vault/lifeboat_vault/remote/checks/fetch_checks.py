@@ -223,7 +223,7 @@ _KEYS: JsonObject = {"agent_id": "invented", "pairs": [{"wrapped": "é" * 40}]}
 
 def the_wrapped_keys_travel_with_the_agent(trial: RemoteTrial) -> None:
     machine, remote = trial.machine(), trial.remote
-    expect_that(remote.keys(machine.agent_id) is None, "the remote has agent keys that were never sent")
+    expect_that(remote.keys(machine.agent_id) is None, "the remote returned agent keys that were never sent to it")
     machine.capture()
     machine.push(remote, machine.snapshot(keys=_KEYS))
     expect_equal(remote.keys(machine.agent_id), _KEYS, "the agent keys from the pushed snapshot")

@@ -25,7 +25,7 @@ def an_agent_that_was_registered_is_known(trial: RemoteTrial) -> None:
     agent_id = trial.agent()
     found = trial.remote.agent(agent_id)
     expect_equal((found.id, found.name, found.runtime), (agent_id, NAME, RUNTIME), "the agent")
-    expect_that(found.head is None, "an agent without history has a newest sequence")
+    expect_that(found.head is None, "the remote reports a newest sequence for an agent without history")
     expect_that(
         agent_id in [each.id for each in trial.remote.agents()], "the remote does not list the registered agent"
     )
@@ -177,8 +177,13 @@ def a_delta_for_an_agent_without_history_is_refused(trial: RemoteTrial) -> None:
     error = expect_refused(
         StaleBase, lambda: machine.push(trial.remote, machine.delta(0)), "a delta for an agent without history"
     )
-    expect_that(error.sequence is None, "the refusal names a newest sequence, but the history is empty")
-    expect_that(trial.remote.agent(machine.agent_id).head is None, "the refused push was stored as the newest sequence")
+    expect_that(
+        error.sequence is None, "the remote refused the push, but named a newest sequence although the history is empty"
+    )
+    expect_that(
+        trial.remote.agent(machine.agent_id).head is None,
+        "the remote refused the push, but stored it as the newest sequence",
+    )
 
 
 def a_snapshot_never_replaces_a_history(trial: RemoteTrial) -> None:
@@ -199,8 +204,14 @@ def two_machines_see_what_the_other_one_sent(trial: RemoteTrial) -> None:
     desktop.push(other, desktop.delta(1))
     desktop.expect_there(trial.remote)
     found = trial.remote.agent(laptop.agent_id).head
-    expect_that(found is not None and found.writer == desktop.device.id, "the newest sequence names a different writer")
-    expect_that(found is not None and found.machine == "desktop", "the newest sequence names a different machine")
+    expect_that(
+        found is not None and found.writer == desktop.device.id,
+        "the newest sequence names another writer than the one that pushed it",
+    )
+    expect_that(
+        found is not None and found.machine == "desktop",
+        "the newest sequence names another machine than the one that pushed it",
+    )
 
 
 def of_two_machines_that_write_at_once_one_is_refused(trial: RemoteTrial) -> None:

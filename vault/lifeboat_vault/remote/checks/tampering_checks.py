@@ -170,7 +170,10 @@ def what_is_no_bundle_is_refused(trial: RemoteTrial) -> None:
             lambda sent=sent: machine.push(trial.remote, sent),  # type: ignore[misc]
             "a file that is not a snapshot or delta",
         )
-    expect_that(trial.remote.agent(machine.agent_id).head is None, "the refused push was stored as the newest sequence")
+    expect_that(
+        trial.remote.agent(machine.agent_id).head is None,
+        "the remote refused the push, but stored it as the newest sequence",
+    )
 
 
 def a_bundle_of_another_agent_is_refused(trial: RemoteTrial) -> None:
@@ -182,7 +185,9 @@ def a_bundle_of_another_agent_is_refused(trial: RemoteTrial) -> None:
     other.capture()
     expect_refused(RemoteRefused, lambda: trial.remote.push(mine.agent_id, other.delta(0)), "a delta of another agent")
     mine.expect_there(trial.remote)
-    expect_that(trial.remote.agent(empty).head is None, "the refused push was stored as the newest sequence")
+    expect_that(
+        trial.remote.agent(empty).head is None, "the remote refused the push, but stored it as the newest sequence"
+    )
 
 
 def a_bundle_under_another_number_is_refused(trial: RemoteTrial) -> None:
