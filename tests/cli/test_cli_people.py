@@ -142,7 +142,7 @@ def test_a_restore_without_credentials_names_the_command_that_puts_them_back(
     cli_client.run("sync")
     number = cli_client.run("timeline", ada)["entries"][0]["sequence"]
     said = say(capsys, "restore", ada, "--to", tmp_path / "beside", expect=1)
-    assert "Partial: 1 file without credentials.\n" in said
+    assert "Partial: 1 file restored without credentials.\n" in said
     assert f"lifeboat restore ada --at {number} --to {tmp_path / 'beside'} --with-credentials\n" in said
     cli_client.run("restore", ada, "--at", str(number), "--to", tmp_path / "beside", "--with-credentials", "--yes")
     assert (tmp_path / "beside" / ".env").read_text() == secret
@@ -157,7 +157,7 @@ def test_an_imported_agent_is_captured_once_it_is_resumed(
     assert "lifeboat agents resume Juniper\n" in said and "with a new id" in said
     states = {one["name"]: one["state"] for one in cli_client.run("status")["agents"]}
     assert states == {"ada": "ok", "Juniper": "paused"}
-    assert "Juniper: the agent was imported" in say(capsys, "sync")
+    assert "Juniper is skipped: the agent was imported" in say(capsys, "sync")
     cli_client.run("agents", "resume", "Juniper")
     assert {one["name"] for one in cli_client.run("sync")["agents"]} == {"ada", "Juniper"}
 

@@ -70,6 +70,7 @@ def test_every_field_of_every_command_refuses_them(isolated_home: Path, capsys: 
 STDIN_FIELDS = {
     ("remote", "add", "home", "--join-stdin"): True,
     ("remote", "add", "home", "https://127.0.0.1:1", "--token-stdin"): True,
+    ("remote", "add", "bucket", "s3://ada-backup/lifeboat", "--credentials-stdin"): True,
     ("config", "set", "notify.ntfy.url", "--stdin"): True,
 }
 
@@ -88,7 +89,7 @@ def test_a_field_of_standard_input_refuses_them(
 def test_every_option_that_reads_standard_input_is_known_here() -> None:
     """A new one either refuses the words, as those above do, or is made for them or for other secrets."""
     made_for_secrets = {"--passphrase-stdin", "--text-stdin", "--pattern-stdin", "--answers-stdin"}
-    refusing = {"--join-stdin", "--token-stdin", "--stdin"}
+    refusing = {"--join-stdin", "--token-stdin", "--credentials-stdin", "--stdin"}
     found = {
         name for _, command in _commands(program) for field in command.params for name in field.opts if "stdin" in name
     }

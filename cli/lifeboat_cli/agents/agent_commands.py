@@ -318,12 +318,15 @@ def _until(timestamp: str) -> str:
     return time_text(timestamp).replace(" ", NO_BREAK)
 
 
-@agents.command(epilog=format_examples("lifeboat agents show Juniper --left-out"))
+@agents.command(
+    short_help="List each file of an agent and whether it is captured.",
+    epilog=format_examples("lifeboat agents show Juniper --left-out"),
+)
 @click.argument("agent", type=AGENT)
 @click.option(
     "--left-out",
     is_flag=True,
-    help="List only files that are not captured, or whose captured version is not the current one.",
+    help="List only files that are not captured, or not in their current version.",
 )
 @pager_option
 @session_command

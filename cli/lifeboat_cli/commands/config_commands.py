@@ -147,7 +147,7 @@ def set_setting(
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
 @session_command
 def check(session: CommandSession, name: str, value: str | None, agent: str | None, from_stdin: bool) -> None:
-    """Check whether a setting accepts a value, without changing the setting. Exit with 1, and print the reason, if the
+    """Check whether a setting accepts a value; change nothing. Exit with 1, and print the reason, if the
     value is not valid.
     """
     if (value is not None) == from_stdin:

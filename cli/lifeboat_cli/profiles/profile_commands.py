@@ -31,7 +31,7 @@ def profiles() -> None:
 @pager_option
 @session_command
 def list_profiles(session: CommandSession) -> None:
-    """List the profiles that are part of Lifeboat, and your own profiles."""
+    """List the profiles of Lifeboat and your own profiles."""
     folder = session.context.home.profiles_folder
     found = ListedProfiles(tuple(_list_profiles(folder)))
 

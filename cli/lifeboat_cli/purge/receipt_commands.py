@@ -65,7 +65,7 @@ def purge_receipts() -> None:
 @pager_option
 @session_command
 def list_receipts(session: CommandSession, agent: str | None) -> None:
-    """List all purges, and the copies where a purge is not applied yet."""
+    """List all purges, with the copies that have not applied them."""
     context = session.context
     wanted = None if agent is None else _agent_id(context, agent)
     found = [each for each in receipt_signing.load_receipts(context) if wanted in (None, each.agent_id)]

@@ -8,7 +8,10 @@ from lifeboat_cli.terminal.command_session import CommandSession, session_comman
 from lifeboat_cli.terminal.help_examples import format_examples
 
 
-@click.command(epilog=format_examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"))
+@click.command(
+    short_help="Show whether every agent is safe.",
+    epilog=format_examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"),
+)
 @click.argument("agent", required=False)
 @click.option("--check", is_flag=True, help="Exit with 1 if an agent or the setup needs your attention.")
 @click.option("--watch", is_flag=True, help="Print each change of the status until Ctrl-C.")
