@@ -2,14 +2,14 @@
 
 LifeboatError                 any error
 +-- AlfError
-    +-- ArchiveError          a file that cannot be read; names entry and line
-    |   +-- UnsafeEntry       absolute, climbing out, duplicate, a link entry
+    +-- ArchiveError          the archive or one of its entries cannot be read
+    |   +-- UnsafeEntry       an entry is a link, occurs twice, or its name leads out of the folder
     |   +-- BadJson           not strict JSON (duplicate keys, NaN, lone surrogates, 1e400)
     |   +-- BadDocument       valid JSON whose fields do not fit the format
     +-- ApplyError            a delta that does not fit
     |   +-- UnknownOperation
     +-- PurgeError
-    |   +-- RedactionInvalid  the redaction is malformed, or of other bytes
+    |   +-- RedactionInvalid  the purge record is malformed, or belongs to other content
     +-- SignatureError        the digest or signature of a state is not valid
 """
 

@@ -5,7 +5,7 @@ LifeboatError
     +-- VaultMissing      there is no vault where one was expected
     +-- VaultNewer        made by a newer version of the program
     +-- VaultDamaged      the file or a body is damaged
-    |   +-- OtherDataKey  it is sealed under another key
+    |   +-- OtherDataKey  the vault is encrypted with another data key
     +-- VaultFull         no space left; nothing of the change was kept
     +-- VaultBusy         another process is writing; try again
     |   +-- EndpointMoving  the endpoint is being moved and is read-only until that is done
@@ -25,10 +25,10 @@ LifeboatError
     +-- RemoteRefused       the request is inconsistent, or does not fit the remote's state
     |   +-- PurgeRefused      the owner of the data refused a purge
     +-- RemoteDenied        no valid token
-    +-- UnknownAtRemote     unknown at the remote, or of another tenant
+    +-- UnknownAtRemote     the remote does not know the data, or another tenant owns the data
     +-- AgentErased         the whole agent was purged
     +-- StaleBase           the base of a push is not the newest sequence
-    |   +-- HeadMoved       another machine changed the index of the sealed log first
+    |   +-- HeadMoved       another machine changed the index of the sealed remote first
     |   +-- WriterPresent   a machine of the owner writes the agent, and would be fenced
     +-- EpochBehind         another machine took the agent over
     |   +-- EpochMoved      another machine started the new writer epoch first
