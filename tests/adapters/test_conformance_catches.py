@@ -20,7 +20,7 @@ from lifeboat_adapters.contract import (
     RuntimeRow,
     UnusedDataOffer,
 )
-from lifeboat_adapters.credential_types import FileSecret
+from lifeboat_adapters.credential_types import FileSecret, ForeignCredential, TranslatedCredentials
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
@@ -221,6 +221,17 @@ class FailsAtItsConfiguration(Notebook):
             raise ValueError(str(error)) from error
 
 
+class _Forgetting(NotebookCredentials):
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> TranslatedCredentials:
+        return super().translate(installation, credentials[1:], state)
+
+
+class ForgetsACredential(Notebook):
+    credentials = _Forgetting()
+
+
 class _Running(NotebookPlacement):
     def running(self, installation: Installation) -> str:
         return "notebook, process 1"
@@ -248,6 +259,7 @@ BROKEN: dict[str, type[Notebook]] = {
     "test_secrets_are_spans_of_their_file": NamesNoService,
     "test_what_is_cut_out_can_be_put_back": CutsBesideTheSecret,
     "test_rubbish_is_no_reason_to_fail": FailsAtRubbish,
+    "test_a_credential_of_another_runtime_gets_a_place_that_captures_cut_out_or_a_reason": ForgetsACredential,
     "test_reading_leaves_no_trace": LeavesATrace,
     "test_rows_are_stable_and_lie_under_the_folder_of_the_runtime": NamesRowsAlike,
     "test_a_row_comes_back_from_its_memory": StampsRows,

@@ -75,6 +75,19 @@ WRONG = {
         PLAIN + "[[credentials]]\nglob = 'a'\nwhole = true\npaths = ['x']\n",
         "must not set both whole and paths",
     ),
+    "keys without variables": (PLAIN + "[keys]\nfile = '.env'\n", "must set both file and variables"),
+    "keys in another kind of file": (
+        PLAIN + "[keys]\nfile = 'keys.json'\nvariables = { openai = 'OPENAI_API_KEY' }\n",
+        "must be a file with the name .env",
+    ),
+    "keys that a capture would not cut out": (
+        PLAIN + "[keys]\nfile = '.env'\nvariables = { openai = 'OPENAI_API_KEY' }\n",
+        "would capture the keys in plain text",
+    ),
+    "a key for an odd variable": (
+        PLAIN + "[keys]\nfile = '.env'\nvariables = { openai = 'A B' }\n",
+        "Expected `str` matching regex",
+    ),
 }
 
 

@@ -189,7 +189,7 @@ def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> Non
 
 @given(st.text(max_size=12))
 def test_a_line_for_the_secret_store_says_its_value_or_is_none(value: str) -> None:
-    line = credential_delivery.dotenv_line("NAME", value)
+    line = dotenv_leaves.dotenv_line("NAME", value)
     if line is not None:
         (leaf,) = dotenv_leaves.scan_dotenv(line)
         assert leaf.value == value

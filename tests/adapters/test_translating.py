@@ -11,12 +11,15 @@ import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credential_purposes import CredentialPurpose, CredentialUse, use_of_credential
-from lifeboat_adapters.credential_types import ForeignCredential, TranslatedCredentials
+from lifeboat_adapters.credential_types import CredentialRefusal, ForeignCredential, TranslatedCredentials
+from lifeboat_adapters.folder.profile_key_translation import translate_provider_keys
+from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
 from lifeboat_adapters.openclaw import openclaw_paths as openclaw_paths
 from lifeboat_adapters.openclaw.restore import translate_for_openclaw as to_openclaw
 from lifeboat_adapters.secrets.parsed_leaves import Path as Keys
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.restore import translate_for_zeroclaw as to_zeroclaw
+from lifeboat_alf.common.reason_codes import Reason
 
 KEY = "an-invented-value-0001"
 OPENCLAW = openclaw_paths.HOME
@@ -345,3 +348,58 @@ def test_a_newcomer_does_not_speak_through_the_channel_of_another_agent(tmp_path
     made = zeroclaw_config.parse_zeroclaw_config(zeroclaw(token, installation=there).files[TOML])
     assert made["channels"]["telegram"] == {"ada": {"bot_token": KEY}}
     assert made["agents"]["ada"]["channels"] == ["telegram.ada"]
+
+
+HERMES = Installation("hermes", Path("/h"), "default", "Ada")
+DOTENV = "raw/hermes/.env"
+
+
+def hermes(*credentials: ForeignCredential) -> TranslatedCredentials:
+    found = load_shipped_profiles()["hermes"]
+    return translate_provider_keys(found, HERMES, credentials)
+
+
+@pytest.mark.parametrize(
+    ("given", "variable"),
+    [
+        (profile("anthropic:default"), "ANTHROPIC_API_KEY"),
+        (profile("google:default"), "GEMINI_API_KEY"),
+        (credential(TOML, "providers", "models", "openai", "default", "api_key"), "OPENAI_API_KEY"),
+        (credential("raw/nanobot-home/config.json", "providers", "openrouter", "apiKey", service="openrouter"),
+         "OPENROUTER_API_KEY"),
+        (credential("raw/claude-code/settings.json", "env", "DEEPSEEK_API_KEY"), "DEEPSEEK_API_KEY"),
+    ],
+)  # fmt: skip
+def test_hermes_reads_the_key_of_a_service_from_its_variable(given: ForeignCredential, variable: str) -> None:
+    said = hermes(given)
+    assert said.places == {"one": (DOTENV, (variable,))}
+    assert at(said) == KEY
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        GATEWAY,
+        GROQ,
+        credential(CONFIG5, "channels", "slack", "appToken"),
+        credential(f"{OPENCLAW}.env", "WEATHER_API_KEY"),
+        profile("openai:x", "oauth_token", members=TOKENS),
+        profile("anthropic:work", "session_token"),
+    ],
+)
+def test_what_hermes_does_not_read_from_a_variable_is_named_and_not_written(given: ForeignCredential) -> None:
+    said = hermes(given)
+    assert said.files == {}
+    assert said.reasons == {"one": Reason(CredentialRefusal.NO_PLACE, runtime="hermes")}
+
+
+def test_the_usual_account_of_a_provider_gets_its_only_variable() -> None:
+    work = replace(profile("anthropic:a-work"), id="two", value=f"{KEY}-work")
+    said = hermes(work, profile("anthropic:default"))
+    assert (at(said), said.reasons) == (KEY, {"two": Reason(CredentialRefusal.TAKEN)})
+
+
+@pytest.mark.parametrize("value", ["two\nlines", "a 'quoted' key"])
+def test_a_key_that_not_every_reader_of_dotenv_files_reads_alike_is_not_written(value: str) -> None:
+    said = hermes(replace(profile("anthropic:default"), value=value))
+    assert (said.files, said.reasons) == ({}, {"one": Reason(CredentialRefusal.NOT_A_LINE)})

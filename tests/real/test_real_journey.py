@@ -140,5 +140,5 @@ def test_hermes_uses_the_memory_that_claude_code_wrote(tmp_path: Path, monkeypat
     omitted = [name for fate in report["fates"] if fate["outcome"] == "omitted" for name in fate["names"]]
     assert {"raw/claude-code/settings.json", "raw/claude-code/CLAUDE.md"} <= set(omitted)
     [key] = report["credential_details"]
-    assert (key["label"], key["outcome"]) == ("settings.json: env.OPENROUTER_API_KEY", "skipped")
-    assert key["reason"] == "hermes cannot store it"
+    assert (key["label"], key["outcome"]) == ("settings.json: env.OPENROUTER_API_KEY", "injected")
+    assert f"OPENROUTER_API_KEY={POOLED}" in (hermes.home / ".env").read_text()

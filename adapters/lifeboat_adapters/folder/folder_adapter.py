@@ -13,24 +13,28 @@ from typing import Any
 
 import psutil
 
+from lifeboat_adapters.additive_merging import merge_dotenv
 from lifeboat_adapters.contract import (
     Adapter,
     CaptureRoot,
     CredentialSupport,
     Derivation,
     DiscoveredAgent,
+    HomeFileMerge,
     Installation,
     MemorySection,
+    MergedHomeFile,
     Placement,
     PlacementSupport,
     RenderedFile,
 )
-from lifeboat_adapters.credential_types import FileSecret
+from lifeboat_adapters.credential_types import FileSecret, ForeignCredential, TranslatedCredentials
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_adapters.exclusion_rules import STATE_SUFFIXES, ExclusionRules, file_suffix
 from lifeboat_adapters.folder import (
     profile_credentials,
     profile_identity,
+    profile_key_translation,
     profile_memories,
     profile_rendering,
     volatile_values,
@@ -65,6 +69,11 @@ class ProfileCredentials(CredentialSupport):
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
         return profile_credentials.find_profile_secret_places(path, data, offsets)
 
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> TranslatedCredentials:
+        return profile_key_translation.translate_provider_keys(self._profile, installation, credentials)
+
 
 class ProfilePlacement(PlacementSupport):
     """Where an agent of a profile is restored to, and whether its runtime is running."""
@@ -88,6 +97,14 @@ class ProfilePlacement(PlacementSupport):
         # Only a folder that is named as the runtime names its own: a restore writes files of the runtime into it.
         home = _home_around(self._profile, workspace, Path.home())
         return home if home is not None and home.name == PurePosixPath(self._profile.agent.home).name else None
+
+    def stand_alone(self, workspace: Path) -> Installation | None:
+        return _installation(self._profile, workspace, None) if self._profile.keys.file else None
+
+    def merge_home(self, installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
+        file = self._profile.keys.file
+        is_keys = bool(file) and _name_of(self._profile, merge.path) == file
+        return merge_dotenv(merge.found or b"", merge.wanted, merge.left_out) if is_keys else None
 
     def running(self, installation: Installation) -> str:
         home = installation.state_dir or installation.workspace

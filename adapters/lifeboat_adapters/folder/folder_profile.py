@@ -115,6 +115,14 @@ class CredentialRule(_Part, frozen=True):
     service: str = ""
 
 
+class ProviderKeys(_Part, frozen=True):
+    """Where the runtime reads keys of model providers: a dotenv file of the workspace, and the variable for each
+    service. A restore adds keys from other runtimes there."""
+
+    file: str = ""
+    variables: dict[Text, Annotated[str, msgspec.Meta(pattern="^[A-Z][A-Z0-9_]*$")]] = {}
+
+
 class TranscriptFiles(_Part, frozen=True):
     """Files in which each line is a part of a conversation. They are read as rows with the setting `transcripts`, and
     an `exclude` rule keeps them out of the capture of files."""
@@ -161,6 +169,7 @@ class FolderProfile(_Part, frozen=True):
     memories: tuple[MemoryRule, ...] = ()
     persona: PersonaFiles = PersonaFiles()
     credentials: tuple[CredentialRule, ...] = ()
+    keys: ProviderKeys = ProviderKeys()
     volatile: dict[str, tuple[Text, ...]] = {}
     transcripts: TranscriptFiles = TranscriptFiles()
     hook: HookPlace = HookPlace()
@@ -227,6 +236,7 @@ TABLES: tuple[type[msgspec.Struct], ...] = (
     MemoryRule,
     PersonaFiles,
     CredentialRule,
+    ProviderKeys,
     TranscriptFiles,
     HookPlace,
     RunningMarks,
@@ -283,6 +293,13 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
         )
     if bool(profile.hook.file) != bool(profile.hook.events):
         yield "[hook] must set both file and events, or neither"
+    keys = profile.keys
+    if bool(keys.file) != bool(keys.variables):
+        yield "[keys] must set both file and variables, or neither"
+    if keys.file and PurePosixPath(keys.file).name != ".env":
+        yield f"[keys] file = {keys.file!r} must be a file with the name .env"
+    if keys.file and not any(fnmatchcase(keys.file, rule.glob) for rule in profile.credentials):
+        yield f"[keys] no table [[credentials]] matches {keys.file!r}, so Lifeboat would capture the keys in plain text"
     if any("*" in glob.split("/")[0] for glob in profile.transcripts.globs):
         yield "[transcripts] each pattern in globs must begin with the name of a folder, without *"
     if bool(profile.agent.listed_in) != bool(profile.agent.listed_at):
@@ -327,6 +344,7 @@ def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:
     marks = profile.marks
     yield from (("marks", name) for name in (*marks.certain, *marks.usual, *marks.unless))
     yield from (("marks.json", name.removeprefix("../")) for name in marks.json)
+    yield ("keys", profile.keys.file)
     yield from (("hook", name) for name in (profile.hook.file, profile.hook.trusted_in))
     yield from (("transcripts", glob) for glob in profile.transcripts.globs)
     yield ("agent.workspace", profile.agent.workspace)

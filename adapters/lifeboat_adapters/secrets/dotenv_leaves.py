@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from lifeboat_adapters.secrets.parsed_leaves import BOM, ParsedLeaf, raise_unparsable
 
@@ -25,6 +26,7 @@ _QUOTED = {
 }
 _BARE = re.compile(rb"(?:[^\s]++|[ \t\v\f]++(?![#\s]|\Z))*+")
 _ESCAPE = re.compile(r'\\([nrt"\\$])')
+_PLAIN = re.compile(r"[A-Za-z0-9_./+=:@%,-]+")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -118,3 +120,15 @@ def _meant(escape: re.Match[str]) -> str:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
+
+
+def dotenv_line(name: str, value: Any) -> bytes | None:
+    """Return a line that all dotenv readers parse alike, None when there is no such spelling."""
+    if not isinstance(value, str) or not value or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return None
+    if _PLAIN.fullmatch(value):
+        return f"{name}={value}\n".encode()
+    if "\n" in value or "\r" in value:
+        return None
+    quote = next((quote for quote in ("'", "`") if quote not in value), None)
+    return None if quote is None else f"{name}={quote}{value}{quote}\n".encode()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from lifeboat_adapters.adapter_registry import find_contract_problem
 from lifeboat_adapters.contract import Adapter, Installation, Placement, RuntimeRow
-from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
+from lifeboat_adapters.credential_types import FileSecret, ForeignCredential, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, NotAWorkspace, RuntimeDatabaseError
 from lifeboat_adapters.secrets import secret_cutting
 from lifeboat_adapters.testing.sample_installation import (
@@ -263,6 +263,23 @@ class AdapterConformance(ABC):
                 error = _raised(partial(self._secrets, path, data))
                 assert error is None or isinstance(error, UnparsableSecrets), f"{path}: {error!r}"
 
+    def test_a_credential_of_another_runtime_gets_a_place_that_captures_cut_out_or_a_reason(
+        self, tmp_path: Path
+    ) -> None:
+        credentials = self.adapter().credentials
+        installation = self._located(self.make(tmp_path))
+        given = [_foreign_key(name) for name in ("anthropic", "gemini", "openrouter", "an-unknown-service")]
+        if credentials is None:
+            return
+        said = credentials.translate(installation, given, None)
+        places, reasons = set(said.places), set(said.reasons)
+        assert places | reasons == {each.id for each in given}, "a credential has neither a place nor a reason"
+        assert not places & reasons, "a credential has a place and a reason why it has none"
+        for path, data in said.files.items():
+            found = {secret.value for secret in self._secrets(path, data)}
+            put = {each.value for each in given if said.places.get(each.id, ("", ()))[0] == path}
+            assert put <= found, f"{path}: a capture would keep a translated credential in plain text"
+
     # Databases --------------------------------------------------------------------------------------------------
 
     def test_reading_leaves_no_trace(self, tmp_path: Path) -> None:
@@ -368,3 +385,11 @@ def _raised(work: Callable[[], object]) -> BaseException | None:
     except BaseException as error:
         return error
     return None
+
+
+def _foreign_key(service: str) -> ForeignCredential:
+    """Return the key of a model provider as another runtime keeps it in a JSON file."""
+    place = ("raw/other/config.json", ("models", "providers", service, "apiKey"))
+    return ForeignCredential(
+        service, service, "api_key", f"config.json: {service}", f"sk-of-{service}-0001", place=place
+    )

@@ -84,8 +84,10 @@ def _unrecognised(session: CaptureSession, error: NotAWorkspace) -> KnownInstall
     user accepted it."""
     if session.head is None:
         raise error
-    if session.vault.get(AS_IT_STANDS) is not None or _is_bare_import(session) or _holds_nothing(session):
-        return KnownInstallation(_known(session) or _alone(session.agent), is_unrecognised=_is_bare_import(session))
+    # An agent of another runtime may bring no file by which this one is recognised. Later captures have to know that.
+    is_unrecognised = _is_bare_import(session) or _holds_nothing(session)
+    if session.vault.get(AS_IT_STANDS) is not None or is_unrecognised:
+        return KnownInstallation(_known(session) or _alone(session.agent), is_unrecognised=is_unrecognised)
     session.missing(f"{error.message}; {advise_on_missing(session)}")
     return None
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from lifeboat_adapters.contract import find_secret_places, refuse_credentials
+from lifeboat_adapters.contract import MergedHomeFile, find_secret_places, refuse_credentials
 from lifeboat_adapters.credential_types import ForeignCredential, Place
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.reason_codes import Reason
 from lifeboat_alf.states import entry_metas
+from lifeboat_core.restore import state_dir_plan
 from lifeboat_core.restore.credential_filler import CredentialFiller, members_of
+from lifeboat_core.restore.file_decisions import PlanItem
 from lifeboat_core.restore.state_dir_plan import NO_FOLDER, PlanningContext
+from lifeboat_core.restore.wanted_contents import find_source_runtime
 from lifeboat_core.state.state_documents import load_credentials
 
 
@@ -46,7 +50,29 @@ def translate_credentials(around: PlanningContext) -> ForeignTranslation:
         said_of = refuse_credentials(around.installation, given)
     else:
         said_of = credentials.translate(around.installation, given, around.state)
+        prefix = archive_layout.raw_prefix(around.adapter.runtime)
+        if find_source_runtime(around.state) == around.adapter.runtime and _files_below(said_of.files, prefix):
+            # A workspace that this runtime was captured with is restored as it was.
+            said_of = refuse_credentials(around.installation, given)
     return ForeignTranslation(said_of.files, known | dict(said_of.places), told | dict(said_of.reasons))
+
+
+def merge_into_workspace(
+    around: PlanningContext, folder: Path, items: list[PlanItem], translated: ForeignTranslation
+) -> tuple[list[PlanItem], dict[str, MergedHomeFile | PlanItem], ForeignTranslation]:
+    """Merge the translated files of the workspace, as far as they are asked for, into the items of a restore. Return
+    the items, the decision about each file, and the translation with the paths of the files that are written."""
+    prefix = archive_layout.raw_prefix(around.adapter.runtime)
+    files = _files_below(translated.files, prefix)
+    asked = {path: data for path, data in files.items() if around.options.wants(path.removeprefix(prefix))}
+    merged = state_dir_plan.merge_into_workspace(around, folder, items, asked)
+    others = {path: data for path, data in translated.files.items() if path not in files}
+    places = {id: (merged.paths.get(path, path), keys) for id, (path, keys) in translated.places.items()}
+    return merged.items, merged.became, ForeignTranslation(others, places, translated.reasons)
+
+
+def _files_below(files: Mapping[str, bytes], prefix: str) -> dict[str, bytes]:
+    return {path: data for path, data in files.items() if path.startswith(prefix)}
 
 
 def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[frozenset[str], Place]:

@@ -117,6 +117,26 @@ def plan_state_dir(around: PlanningContext, translated: Mapping[str, bytes] | No
     return _StateDirPlanner(around, around.installation, root).plan(home, translated or {})
 
 
+class WorkspaceMerge(NamedTuple):
+    """The items of a workspace after files with credentials of another runtime were merged into it. `became` has the
+    decision about each of these files by archive path, and `paths` the archive paths of the files they became part
+    of."""
+
+    items: list[PlanItem]
+    became: dict[str, MergedHomeFile | PlanItem]
+    paths: dict[str, str]
+
+
+def merge_into_workspace(
+    around: PlanningContext, folder: Path, items: list[PlanItem], files: Mapping[str, bytes]
+) -> WorkspaceMerge:
+    """Merge files with credentials of another runtime into a workspace, on top of what the restore puts there."""
+    if around.installation is None or not files:
+        return WorkspaceMerge(items, {}, {})
+    root = CaptureRoot(archive_layout.raw_prefix(around.adapter.runtime), folder)
+    return _StateDirPlanner(around, around.installation, root).merge_into_workspace(items, files)
+
+
 class _StateDirPlanner:
     """Decides about the state directory file by file."""
 
@@ -169,6 +189,33 @@ class _StateDirPlanner:
             else:
                 taken[path] = self._put_translated(name, path, data)
         return taken, self._deliveries(delivered, {}) if delivered else []
+
+    def merge_into_workspace(self, items: list[PlanItem], files: Mapping[str, bytes]) -> WorkspaceMerge:
+        self._planned = {item.name: item for item in items if item.root == self._folder}
+        became: dict[str, MergedHomeFile | PlanItem] = {}
+        paths: dict[str, str] = {}
+        for path, data in sorted(files.items()):
+            name = path.removeprefix(self._root.prefix)
+            before = self._before(name)
+            # The file may come from the workspace of the other runtime, as an artifact.
+            paths[path] = before.wanted.path if before is not None and before.wanted is not None else path
+            reason = self._obstacle(name)
+            if reason is None:
+                became[paths[path]] = self._put_translated(name, paths[path], data)
+            else:
+                became[paths[path]] = PlanItem(name, RestoreAction.SKIP, self._folder, reason=reason)
+        others = [item for item in items if item.root != self._folder or item.name not in self._done]
+        return WorkspaceMerge([*others, *self._done.values()], became, paths)
+
+    def _obstacle(self, name: str) -> Reason | None:
+        """Return why nothing can be merged into what the restore puts at a path of the workspace."""
+        before = self._before(name)
+        if any(other.startswith(f"{name}/") and self._before(other) for other in self._planned):
+            return Reason(LeftOutCode.FOLDER_NEEDED)
+        if before is None or before.wanted is None:
+            return None
+        is_whole = before.kind == FILE and not before.lacks_credentials and not before.wanted.data_is_cut
+        return None if is_whole else before.reason or Reason(LeftOutCode.UNREADABLE)
 
     def _home_name(self, path: str) -> str | None:
         placement = self._around.adapter.placement

@@ -7,12 +7,10 @@ is removed afterwards, never in arguments or the environment, which other users 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.additive_merging import KEPT
 from lifeboat_adapters.contract import Installation
@@ -28,6 +26,7 @@ from lifeboat_adapters.openclaw.restore.credential_file_merging import (
     reason_to_keep,
 )
 from lifeboat_adapters.persona.derivation_files import iter_table_rows
+from lifeboat_adapters.secrets.dotenv_leaves import dotenv_line
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
@@ -38,7 +37,6 @@ NO_PROGRAM = Reason(CredentialRefusal.NO_PROGRAM, runtime=RUNTIME)
 NOT_TAKEN = Reason(CredentialRefusal.NOT_TAKEN, runtime=RUNTIME)
 _SECRET_STORE = "OpenClaw's secret store"
 _FILE = "auth-profiles.json"
-_BARE = re.compile(r"[A-Za-z0-9_./+=:@%,-]+")
 _SETUP_TOKEN = "sk-ant-oat01-"
 """The prefix that `paste-token` requires for Anthropic."""
 
@@ -331,18 +329,6 @@ def _reason_of_entry(
     if line is None:
         return Reason(CredentialRefusal.NOT_SPELLED)
     return None if installation.program is not None else NO_PROGRAM
-
-
-def dotenv_line(name: str, value: Any) -> bytes | None:
-    """Return a line that all dotenv readers parse alike, None when there is no such spelling."""
-    if not isinstance(value, str) or not value or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        return None
-    if _BARE.fullmatch(value):
-        return f"{name}={value}\n".encode()
-    if "\n" in value or "\r" in value:
-        return None
-    quote = next((quote for quote in ("'", "`") if quote not in value), None)
-    return None if quote is None else f"{name}={quote}{value}{quote}\n".encode()
 
 
 # Afterwards --------------------------------------------------------------------------------------------------------

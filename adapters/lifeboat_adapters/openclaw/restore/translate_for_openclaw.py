@@ -26,8 +26,8 @@ from lifeboat_adapters.credential_purposes import (
 from lifeboat_adapters.credential_types import CredentialRefusal, ForeignCredential, Place, TranslatedCredentials
 from lifeboat_adapters.openclaw import openclaw_paths
 from lifeboat_adapters.openclaw.credentials.openclaw_auth_profiles import AGENT
-from lifeboat_adapters.openclaw.restore.credential_delivery import dotenv_line
 from lifeboat_adapters.openclaw.restore.openclaw_config_merging import OLD
+from lifeboat_adapters.secrets.dotenv_leaves import dotenv_line
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import Reason
