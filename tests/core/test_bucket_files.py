@@ -428,6 +428,7 @@ def test_an_address_has_one_normal_form(url: str, normal: str) -> None:
         "s3:///boat",
         "s3://key:secret@ada/boat",
         "s3://ada/boat?secret_access_key=hidden",
+        "s3://ada/boat?hidden",
         "s3://ada/boat?endpoint=http://s3.example.com",
         "s3://ada/boat?endpoint=https://user:hidden@s3.example.com",
         "s3://ada/../boat",

@@ -85,7 +85,9 @@ def add_options(address: BucketAddress, options: Mapping[str, str]) -> BucketAdd
     """Return the address with some options. Raises BadSetting, which repeats no value."""
     for name in options:
         if name not in OPTIONS[address.scheme]:
-            raise _refused(f"{name!r} is no option of {address.scheme}://")
+            # An unknown name may be a secret.
+            named = repr(name) if name in OPTIONS[S3] else "a name after the ? in the address"
+            raise _refused(f"{named} is no option of {address.scheme}://")
     region, endpoint = options.get("region", address.region), options.get("endpoint", address.endpoint)
     if region and not _REGION.fullmatch(region):
         raise _refused("the region is invalid")
