@@ -284,7 +284,7 @@ STORIES: dict[str, PageStory] = {
     "docs/folder-profiles.md": PageStory(prepare=_write_notes),
     "docs/from-alf.md": PageStory(
         prepare=_sync_with_reference_client,
-        dialogs={"lifeboat restore ada --to ~/ada --adopt --accept-unsigned": type_answers((r"Write it\?", "y"))},
+        dialogs={"lifeboat restore ada --to ~/ada --adopt --accept-unsigned": type_answers((r"anyway\?", "y"))},
         statuses={"lifeboat setup --from-alf": 1},
     ),
     "docs/guides/another-runtime.md": PageStory(prepare=PageMachine.protect_whole_agent),
