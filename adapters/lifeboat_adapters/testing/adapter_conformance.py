@@ -271,7 +271,7 @@ class AdapterConformance(ABC):
         given = [_foreign_key(name) for name in ("anthropic", "gemini", "openrouter", "an-unknown-service")]
         if credentials is None:
             return
-        said = credentials.translate(installation, given, None)
+        said = credentials.translate(installation, given, _EmptyState())
         places, reasons = set(said.places), set(said.reasons)
         assert places | reasons == {each.id for each in given}, "a credential has neither a place nor a reason"
         assert not places & reasons, "a credential has a place and a reason why it has none"
@@ -385,6 +385,13 @@ def _raised(work: Callable[[], object]) -> BaseException | None:
     except BaseException as error:
         return error
     return None
+
+
+class _EmptyState:
+    """The part of a state without entries that translations read."""
+
+    def entry(self, path: str) -> None:
+        """Return None, because the state has no entries."""
 
 
 def _foreign_key(service: str) -> ForeignCredential:
