@@ -238,7 +238,7 @@ def test_sessions_that_end_together_cause_one_capture_in_the_background(home: Ho
     for _ in range(3):
         hooks["on_session_finalize"](session_id="1", reason="shutdown")
     assert _told(home) == []
-    assert until(lambda: _told(home), "a capture") == [f"sync {AGENT} --unless-paused usual"]
+    assert until(lambda: _told(home), "a capture") == [f"sync {AGENT} --unless-paused --background usual"]
 
 
 def test_only_a_one_shot_run_reports_the_end_of_a_turn(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_only_a_one_shot_run_reports_the_end_of_a_turn(home: Home, monkeypatch: 
     monkeypatch.undo()
     monkeypatch.setattr(sys, "argv", ["hermes", "-z", "Good morning"])
     hooks["on_session_end"](completed=True)
-    assert until(lambda: _told(home), "a capture") == [f"sync {AGENT} --unless-paused /srv/home of ada"]
+    assert until(lambda: _told(home), "a capture") == [f"sync {AGENT} --unless-paused --background /srv/home of ada"]
 
 
 def test_a_plugin_that_cannot_start_anything_is_silent(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

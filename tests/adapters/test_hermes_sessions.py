@@ -12,7 +12,7 @@ import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.hermes import hermes_sessions, session_writing
+from lifeboat_adapters.hermes import hermes_jobs, hermes_sessions, session_writing
 from lifeboat_adapters.hermes.adapter import HermesDatabases
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
@@ -213,3 +213,15 @@ def test_each_session_is_a_conversation_and_the_newest_is_read_first(tmp_path: P
     assert [(row.conversation, row.path) for row in rows] == [
         (name, path) for name in ("b", "a") for path in (SESSIONS, MESSAGES, MESSAGES)
     ]
+
+
+def test_a_restored_job_removes_no_entry_of_the_list_that_has_no_id(tmp_path: Path) -> None:
+    installation = _home(tmp_path)
+    path = installation.workspace / "cron/jobs.json"
+    path.parent.mkdir()
+    path.write_text('{"jobs": [{"prompt": "mine"}, {"id": "a"}], "version": 1}')
+    order = WriteOrder(state=None, tables={hermes_jobs.ROWS: b'{"id": "b"}\n'}, choice=RowChoice(cron=True))
+    [write] = DATABASES.plan_writes(installation, order)
+    write.write(tmp_path / "staged")
+    made = json.loads((tmp_path / "staged").read_text())
+    assert made == {"jobs": [{"prompt": "mine"}, {"id": "a"}, {"id": "b"}], "version": 1}

@@ -48,7 +48,9 @@ def plan_job_write(installation: Installation, order: WriteOrder) -> Iterator[Da
         for number, job in enumerate(wanted, start=1)
     ]
     added = [job for job in wanted if _id(job) not in known]
-    made = json.dumps({**found, "jobs": [*_jobs_in(found), *added]}, indent=2, ensure_ascii=False)
+    # Also jobs without an id, which only this home knows.
+    there = found["jobs"] if isinstance(found.get("jobs"), list) else []
+    made = json.dumps({**found, "jobs": [*there, *added]}, indent=2, ensure_ascii=False)
 
     def write(target: Path) -> None:
         target.touch(_MODE)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _QUIET_SECONDS = 5
-_LIMIT_SECONDS = 600
+_LIMIT_SECONDS = 60
 _ONE_SHOT = ("-z", "--oneshot")
 
 _started: list[float] = []
@@ -58,7 +58,8 @@ def _sync() -> None:
     if order.get("home"):
         environment["LIFEBOAT_HOME"] = order["home"]
     time.sleep(_QUIET_SECONDS)
-    words = [*order["program"], "sync", order["agent"], "--unless-paused"]
+    # In the background: a first push may take longer than any limit here.
+    words = [*order["program"], "sync", order["agent"], "--unless-paused", "--background"]
     subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, timeout=_LIMIT_SECONDS, check=False)
 
 
