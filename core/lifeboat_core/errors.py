@@ -396,11 +396,11 @@ class NoAlfClient(ExchangeError):
 
 class WordsError(DaemonError):
     code = "words"
-    title = "The recovery words were neither shown nor proven"
+    title = "The recovery words were not shown, or not proven"
     fix = "lifeboat keys prove"
 
     WORDS_MISPLACED = ErrorCode(
         "words_misplaced", "Recovery words are not allowed here", fix="lifeboat keys recover", exit_status=3
     )
     NOBODY_TO_ASK = ErrorCode("nobody_to_ask", "This command needs a terminal", exit_status=3)
-    WORDS_NOT_PROVEN = ErrorCode("words_not_proven", "The recovery words were not proven")
+    WORDS_NOT_PROVEN = ErrorCode("words_not_proven", "You have not proven that you have the recovery words")

@@ -28,8 +28,10 @@ def _of_cache(error: sqlite3.Error) -> DaemonError:
 
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return Busy(f"a cache is in use: {error}")
-    return (DiskFull if code == sqlite3.SQLITE_FULL else SystemRefused)(f"a cache in the home: {error}")
+        return Busy(f"another process uses a cache in the home of Lifeboat: {error}")
+    return (DiskFull if code == sqlite3.SQLITE_FULL else SystemRefused)(
+        f"a cache in the home of Lifeboat cannot be used: {error}"
+    )
 
 
 def convert_error(error: Exception) -> LifeboatError:

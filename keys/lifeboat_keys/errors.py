@@ -237,13 +237,13 @@ class AgeError(KeysError):
         "encrypted_changed",
         "The encrypted file was changed",
         meaning="a part of the encrypted file was changed",
-        fix="fetch the file again from its source",
+        fix="fetch the file again from the place where you got it",
     )
     CUT_SHORT = ErrorCode(
         "encrypted_cut_short",
         "The end of the encrypted file is missing or damaged",
         meaning="the end of the encrypted file is missing",
-        fix="fetch the file again from its source",
+        fix="fetch the file again from the place where you got it",
     )
 
 

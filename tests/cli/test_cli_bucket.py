@@ -185,9 +185,9 @@ def _findings(document: JsonObject) -> list[JsonObject]:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("https://boat.example.com", "--region", "eu-1"), "option of buckets"),
-        (("file:///srv/ada/stick", "--endpoint", "https://s3.example.com"), "option of buckets"),
-        (("gs://ada/boat", "--region", "eu-1"), "no option of gs"),
+        (("https://boat.example.com", "--region", "eu-1"), "can only be used for a bucket"),
+        (("file:///srv/ada/stick", "--endpoint", "https://s3.example.com"), "can only be used for a bucket"),
+        (("gs://ada/boat", "--region", "eu-1"), "not an option for gs"),
         (("s3://ada/boat", "--endpoint", "http://s3.example.com"), "plain HTTP"),
     ],
 )

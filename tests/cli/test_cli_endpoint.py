@@ -163,7 +163,7 @@ def test_verify_names_a_file_of_which_no_bytes_came(
     text = said(capsys, "endpoint", "verify", "--data", data)
     assert "All uploaded data is intact" in text and "The content of 1 file in a sequence is not uploaded yet." in text
     assert (
-        f"{absent['subject']}: the content of this file was never uploaded; sequence 0 is the first with this file"
+        f"{absent['subject']}: the content of this file was never uploaded; the file first appears in sequence 0"
         in text
     )
 

@@ -259,7 +259,7 @@ def test_an_emptied_bucket_is_unreachable_and_nothing_is_written(store: ObjectSt
     laptop.write(1)
     laptop.remote_id = laptop.files().identity()
     store.objects.clear()
-    with pytest.raises(RemoteUnreachable, match="does not hold the remote"):
+    with pytest.raises(RemoteUnreachable, match="does not contain the remote"):
         laptop.push()
     assert store.objects == {}
 
@@ -383,7 +383,7 @@ def test_an_announced_size_beyond_any_document_is_damage(store: ObjectStore, tmp
         laptop = laptop_at(store, tmp_path, through=faults)
         laptop.write(1)
         faults.plan(object_faults.boast, methods=["GET"], key="head.json")
-        with pytest.raises(RemoteDamaged, match="more than Lifeboat ever writes"):
+        with pytest.raises(RemoteDamaged, match="more than Lifeboat ever writes into it"):
             laptop.log().agents()
 
 

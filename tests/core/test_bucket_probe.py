@@ -72,7 +72,7 @@ def test_a_lost_answer_does_not_make_machines_take_turns(skip: int, context: Con
 def test_a_store_whose_listing_does_not_show_what_was_written_is_refused(context: Context) -> None:
     with object_store() as store:
         store.hides = "probes"
-        with pytest.raises(RemoteRefused, match="does not show what was written"):
+        with pytest.raises(RemoteRefused, match="does not show an object that was written"):
             added(context, store)
         assert remote_registry.list_remotes(context) == []
         assert remote_registry.load_token(context, "bucket") is None
@@ -82,7 +82,7 @@ def test_a_store_whose_listing_does_not_show_what_was_written_is_refused(context
 def test_a_store_that_does_not_keep_what_it_confirms_is_refused(context: Context) -> None:
     with object_store() as store, in_front_of(store.address) as faults:
         faults.plan(forget, methods=["PUT"])
-        with pytest.raises(RemoteRefused, match="does not return what was just written"):
+        with pytest.raises(RemoteRefused, match="does not return the object that Lifeboat has just written"):
             added(context, store, store.url().replace(store.address, faults.address))
 
 

@@ -249,9 +249,7 @@ def test_a_file_is_not_cut_for_its_look_because_one_of_the_same_name_is(ada: Pro
         ada.write(f"{folder}/note.md", f"Once it was {KEY}.\n")
     ada.capture()
     _cut(ada, "home/note.md")
-    with raises_code(
-        AgentError.UNKNOWN_PATH, match="contains no text that Lifeboat cuts because the text looks like a secret"
-    ):
+    with raises_code(AgentError.UNKNOWN_PATH, match="contains no text that was cut because it looks like a secret"):
         uncut_lookalikes(ada.context, ada.agent, ["work/note.md"])
     ada.write("work/note.md", f"Now it is {TOKEN}.\n")
     ada.capture()
@@ -285,9 +283,7 @@ def test_it_can_be_cut_again(ada: Protected) -> None:
 
 
 def test_a_file_that_is_not_cut_for_its_look_is_refused(ada: Protected) -> None:
-    with raises_code(
-        AgentError.UNKNOWN_PATH, match="contains no text that Lifeboat cuts because the text looks like a secret"
-    ):
+    with raises_code(AgentError.UNKNOWN_PATH, match="contains no text that was cut because it looks like a secret"):
         uncut_lookalikes(ada.context, ada.agent, ["MEMORY.md"])
 
 

@@ -274,7 +274,7 @@ def test_an_endpoint_wants_its_owner_where_another_machine_signs_for_an_agent_th
         assert found is not None
         return found
 
-    assert note().state == receipt_signing.DONE and "only when its owner confirms it" in note().message
+    assert note().state == receipt_signing.DONE and "only when the owner of the remote confirms it" in note().message
     known = purged_agent_files.find_purged_agent(desk.context, agent.id)
     assert known is not None
     purge_exchange.send_redaction(desk.context, known.agent, desk.remote(), known.redaction, owner_token(endpoint))

@@ -274,7 +274,7 @@ def test_an_agent_that_began_at_another_service_is_held_until_it_is_whole(
     second_copies.added(Context.open(), endpoint)
     (there,) = [one for one in run("agents", "list", "--remote", "home")["agents"] if one["id"] == number]
     assert there["held"] == {
-        "reason": "the content of sequence 1 is only at the former service of the agent",
+        "reason": "the content of sequence 1 exists only at the service that the agent used before",
         "previous": None,
     }
     with pytest.raises(ClientError, match="parse"):

@@ -81,7 +81,7 @@ def _support(context: Context, agent: Agent) -> tuple[ProjectSupport, Installati
     adapter = context.adapter(agent.runtime)
     if adapter.projects is None:
         raise AgentError.PROJECT_REFUSED(
-            f"{agent.runtime} stores no data under the path of a project, so there is nothing to move"
+            f"{agent.runtime} does not store data separately for each project folder, so there is nothing to move"
         )
     return adapter.projects, adapter.locate(agent.workspace, context.environment, context.user_home)
 

@@ -48,7 +48,7 @@ def find_kept_rows(
         reason = databases.unreadable_rows(seen.installation, entry.path, body) if databases is not None else ""
         if reason:
             kept.files[entry.path] = (
-                f"{reason}; the rows that were captured before are kept; {advise_on_missing(session)}"
+                f"{reason}; Lifeboat keeps the rows that it captured before; {advise_on_missing(session)}"
             )
         elif entry.path in names:
             _wait(session, seen, kept, entry.path, body, tables.get(entry.path, b""), names[entry.path])

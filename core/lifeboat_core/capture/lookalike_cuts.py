@@ -73,9 +73,7 @@ def uncut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> Un
     look, and what a capture raises."""
     with context.vault(agent.id) as vault:
         chosen = [
-            _chosen(
-                name, _cut_for_looks(vault), "contains no text that Lifeboat cuts because the text looks like a secret"
-            )
+            _chosen(name, _cut_for_looks(vault), "contains no text that was cut because it looks like a secret")
             for name in names
         ]
         _drop(vault, secret_lookalikes.DECISION, chosen)

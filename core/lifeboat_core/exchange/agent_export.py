@@ -194,7 +194,10 @@ def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureR
     head = vault.head()
     if head is None:
         raise refused
-    why = f"the archive contains the last captured content instead: {refused.message}"
+    why = (
+        "the current content could not be captured, so the archive contains the last captured content: "
+        f"{refused.message}"
+    )
     return CaptureReport(agent.id, sequence=head.number, unread={str(agent.workspace): why})
 
 

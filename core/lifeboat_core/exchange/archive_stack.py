@@ -81,9 +81,9 @@ def _check_made(base: State, made: State, path: Path) -> None:
         _check_signed(made, path)
     except SignatureError as error:
         raise ApplyError.BASE_MISMATCH(
-            f"{path} does not lead from this sequence {base.sequence.number} to the signed "
-            f"sequence {made.sequence.number}. Either {path} was changed, or it was made from a "
-            f"different sequence {base.sequence.number} ({error.message})",
+            f"applying {path} to sequence {base.sequence.number} does not result in the signed sequence "
+            f"{made.sequence.number}. Either {path} was changed, or it was made from a different sequence "
+            f"{base.sequence.number} than this one ({error.message})",
             fix=NEEDS_A_SNAPSHOT,
         ) from error
 

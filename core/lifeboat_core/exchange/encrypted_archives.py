@@ -105,7 +105,7 @@ def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:
         raise ExchangeError.MISLEADING_NAME(
-            f"the name {target} is that of an encrypted file, but the file would not be encrypted"
+            f"the name {target} ends in {SUFFIX} like that of an encrypted file, but the file would not be encrypted"
         ).with_again("--encrypt")
     if encryption is not None and not is_age_name:
         raise ExchangeError.MISLEADING_NAME(

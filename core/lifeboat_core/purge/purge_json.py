@@ -141,14 +141,16 @@ def _offline(asked: RemoteSearch) -> JsonObject:
     return _said(
         asked.config.name,
         asked.problem or "",
-        "applied when Lifeboat next reaches the remote; states that exist only there were not searched",
+        "the purge is applied when Lifeboat next reaches the remote; states that exist only there were not searched",
     )
 
 
 def _pending(result: PurgeResult) -> list[JsonObject]:
     known = {each.name for each in result.unreachable}
     late = (each for each in result.remotes if each.state == receipt_signing.PENDING and each.name not in known)
-    return [_said(each.name, each.message, "applied when Lifeboat next reaches the remote") for each in late]
+    return [
+        _said(each.name, each.message, "the purge is applied when Lifeboat next reaches the remote") for each in late
+    ]
 
 
 def _said(name: str, why: str, what: str) -> JsonObject:

@@ -18,7 +18,7 @@ def complete_purges(context: Context) -> list[str]:
     """Complete every purge that was begun here; return a sentence for each. One that another process runs is skipped;
     one that cannot be completed is reported and tried again later. A damaged order blocks nothing else."""
     damaged = [
-        f"A purge cannot be finished: {each.message}; repeat the purge, then {each.fix}"
+        f"A purge cannot be finished: {each.message}. Repeat the purge, then run: {each.fix}"
         for each in purge_orders.list_damaged_orders(context)
     ]
     finished = (_finished(context, order) for order in purge_orders.list_pending_orders(context))

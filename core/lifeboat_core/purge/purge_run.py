@@ -183,7 +183,9 @@ def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCop
         if each.problem
     ]
     versions = [
-        UnreachableCopy(each.config.name, "its bucket keeps versions", "older versions of deleted objects")
+        UnreachableCopy(
+            each.config.name, "the bucket keeps versions of deleted objects", "older versions of deleted objects"
+        )
         for each in found.remotes
         if each.config.keeps_versions
     ]
@@ -253,7 +255,7 @@ def _sent(
             raise
         return purge_exchange.send_redaction(
             context, agent, config, redaction
-        ), f"the remote rejected the token given for its owner: {error.message}"
+        ), f"the remote rejected the given token of its owner: {error.message}"
 
 
 # A whole agent ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PURGE = "purge"
 """The kind of the audit row of a redaction; its subject is the redaction's id."""
-_KEPT, _AUDIT, _LIST = "receipt in this home", "audit log of the vault here", "vault here"
+_KEPT, _AUDIT, _LIST = "receipt in this home", "audit log of the vault on this machine", "vault on this machine"
 
 
 def check_against_home(

@@ -96,7 +96,7 @@ def _signature(receipt: PurgeReceipt, keys: ReceiptKeys) -> ReceiptFinding:
     except SignatureError as error:
         return report_wrong(RECEIPT, error.message)
     if verdict is ReceiptVerdict.SIGNED:
-        return report_valid(RECEIPT, f"signed by one of your machines, as of {receipt.changed_at}")
+        return report_valid(RECEIPT, f"signed by one of your machines; last changed at {receipt.changed_at}")
     return report_untrusted(RECEIPT, f"{signer}: {_WHOLE}")
 
 
@@ -121,7 +121,11 @@ def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     if not receipt.vaults:
         yield report_open(RECEIPT, "the receipt lists no vault")
     if receipt.here.searched.get(HITS):
-        yield report_wrong(RECEIPT, f"the search on this machine still found matches: {receipt.here.searched[HITS]}")
+        yield report_wrong(
+            RECEIPT,
+            "the search on this machine after the purge found "
+            f"{count_text(receipt.here.searched[HITS], 'match', 'matches')}",
+        )
 
 
 # Vaults ---------------------------------------------------------------------------------------------------------------
@@ -130,7 +134,8 @@ def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
 def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     if note.state != DONE and note.receipt is not None:
         yield report_wrong(
-            note.name, "the receipt contains a signature of this vault, although the purge is not done there"
+            note.name,
+            "the receipt contains a signature of this vault, but also states that the purge is not done in it",
         )
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)

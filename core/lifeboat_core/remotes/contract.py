@@ -74,7 +74,7 @@ class RemoteKind:
         """Return a normal address with the options `endpoint` and `region` of the command. Raises BadSetting for one
         that the kind does not have."""
         if options:
-            raise BadSetting(f"--{min(options)} is an option of buckets", fix="lifeboat remote add --help")
+            raise BadSetting(f"--{min(options)} can only be used for a bucket", fix="lifeboat remote add --help")
         return url
 
     def read_credentials(self, url: str, text: str) -> str:

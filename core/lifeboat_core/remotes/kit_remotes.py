@@ -147,5 +147,7 @@ def _free_name(context: Context, wanted: str) -> str:
     names = (wanted, *(f"{wanted}-{number}" for number in range(2, _LONGEST_SUFFIX)))
     free = next((name for name in names if name.casefold() not in taken), None)
     if free is None:
-        raise BadSetting(f"the name {wanted} is taken, and so are all its variants with a number")
+        raise BadSetting(
+            f"remotes already have the name {wanted} and each name from {wanted}-2 to {wanted}-{_LONGEST_SUFFIX - 1}"
+        )
     return free

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lifeboat_vault.remote.conformance_checks import RemoteCheck
 
 
-PROBE = "the store does what was found when the remote was added"
+PROBE = "the store behaves as it did when the remote was added"
 """The name of the check of a store; its message also says what was found if nothing was wrong."""
 
 

@@ -91,7 +91,7 @@ def open_remote_plan(
         agent = agent_files.find_agent(context, text)
         with displaced_histories.open_displaced(context, agent.id, name) as kept:
             if kept is None:
-                raise NothingToRestore(f"no such replaced history of {agent.name} exists")
+                raise NothingToRestore(f"{agent.name} has no replaced history with the name {name}")
             with _newest(context, agent) as newest:
                 yield plan_restore(
                     context, kept.state(find_sequence_at(kept, options.at)), target, options, newest, partial=True
@@ -138,7 +138,10 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
     if held is not None and at is None:
         before = held.get("previous")
         advice = "" if before is None else f". To restore the sequence before it, use --at {before}"
-        yield f"{source.config.name} holds the newest sequence, because it removed much: {held.get('reason')}{advice}"
+        yield (
+            f"the newest sequence at {source.config.name} is held, because it removed much: "
+            f"{held.get('reason')}{advice}"
+        )
 
 
 def _warn_if_old(source: RemoteSource, newest: Sequence, now: datetime) -> Iterator[str]:
@@ -185,7 +188,7 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
     if ahead:
         raise NothingToRestore(
             f"{source.config.name} has {sequences_text(ahead)} of {name} with a time in the "
-            f"future, so a time is ambiguous. Give the number of a sequence; {_kept(rows)}"
+            f"future, so Lifeboat cannot find a sequence by its time. Give the number of a sequence; {_kept(rows)}"
         )
     before = [number for number, time in rows if times.parse_time(time) <= moment]
     if not before:

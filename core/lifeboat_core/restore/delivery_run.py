@@ -190,6 +190,6 @@ def _sweep_one(context: Context, path: Path) -> Iterator[str]:
     except (Busy, FileNotFoundError):
         return
     except (msgspec.DecodeError, msgspec.ValidationError):
-        yield f"The note {path.name} of an interrupted restore is damaged and was ignored."
+        yield f"The file {path.name}, which records an interrupted restore, is damaged and was ignored."
     except (OSError, LifeboatError) as error:
         yield f"Unencrypted credentials may be on the disk and could not be removed yet: {describe_refusal(error)}"

@@ -24,7 +24,7 @@ class LeftOutCode(ReasonCode):
         "no_folder_above",
         "{name} is not a directory, and Lifeboat keeps existing files of the state directory",
     )
-    FOLDER_NEEDED = "folder_needed", "other files need a directory at this path"
+    FOLDER_NEEDED = "folder_needed", "this path must be a directory, because other files are below it"
     UNKNOWN_KIND = "unknown_kind", "this release cannot create entries of the kind {kind}"
     LEAVES_WORKSPACE = "leaves_workspace", "the link points outside of the workspace, to {target}"
     THERE_ALREADY = (
@@ -38,8 +38,8 @@ class LeftOutCode(ReasonCode):
     NOT_ASKED = "not_asked", "the file that contains the credential was not requested"
     NOWHERE = "not_in_a_file", "no file of the state contains the credential"
     NO_VALUE = "no_value", "the credential is in a comment or a name, but Lifeboat merges only values"
-    BOUND_CHANNEL = "bound_channel", "bound to the other machine; link the channel again"
-    BOUND_GATEWAY = "bound_gateway", "bound to the other machine; the runtime creates a new one"
+    BOUND_CHANNEL = "bound_channel", "the credential is bound to the other machine; link the channel again"
+    BOUND_GATEWAY = "bound_gateway", "the credential is bound to the other machine; the runtime creates a new one"
     NO_AGENT_KEY = "no_agent_key", "no key on this machine opens the credential"
     FOREIGN_SEALING = "foreign_sealing", "the credential was not sealed by Lifeboat"
     FOREIGN_PAYLOAD = "foreign_payload", "the sealed content of the credential is not meant for Lifeboat"

@@ -28,7 +28,7 @@ def map_contents(
     """
     projects = adapter.projects
     if projects is None:
-        raise AgentError.PROJECT_REFUSED(f"{adapter.runtime} stores no data under the path of a project")
+        raise AgentError.PROJECT_REFUSED(f"{adapter.runtime} does not store data separately for each project folder")
     workspace: dict[str, WantedFile] = {}
     for wanted in contents.workspace.values():
         mapped = _mapped(state, wanted, projects, pairs)

@@ -147,7 +147,7 @@ class RuntimeConformance(AdapterConformance):
         names = sum(len(group["names"]) for group in report.fates)
         assert sum(report.outcomes.values()) == report.objects == names, "the counts of the receipt do not add up"
         missing = [group for group in report.fates if group["kind"] == "memory" and group["outcome"] not in _ARRIVED]
-        assert not missing, f"memories of the runtime itself were not restored: {missing}"
+        assert not missing, f"memories that were captured from this runtime were not restored to it: {missing}"
 
     def test_nothing_is_written_into_databases_while_the_runtime_runs(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)

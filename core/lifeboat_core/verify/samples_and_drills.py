@@ -328,7 +328,7 @@ def drill_state(
             raise
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
-        problem = f"the state contains a document that Lifeboat did not write ({type(error).__name__})"
+        problem = f"the state contains a document that Lifeboat cannot read ({type(error).__name__})"
         return Drill(agent.id, state.sequence.number, 0, [*found, problem], signed=signed, whole=whole)
 
 

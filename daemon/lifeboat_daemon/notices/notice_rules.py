@@ -164,7 +164,7 @@ def _refusal(agent: AgentStatus, name: str) -> str:
     """Describe the problem with a remote by the code of its error, because the message may contain any name."""
     code = next(one.code for one in agent.remotes if one.name == name)
     words = {
-        "other_vault": "is not the remote that it was before",
+        "other_vault": "was replaced by a different remote at the same address",
         "remote_damaged": "has lost or changed data",
         "remote_denied": "refuses the requests of this machine",
         "purges_damaged": "has lost its list of purges",

@@ -22,7 +22,7 @@ from lifeboat_daemon.watch.watch_signals import NONE, PARTIAL
 PATIENCE = 8.0
 KEY_PATIENCE = 3.0
 """Seconds. A key store may never answer."""
-NOT_YET = "the store of your key has not answered yet"
+NOT_YET = "the store that contains your key has not answered yet"
 STILL_BEGINNING = (
     "the daemon is still cleaning up after its last run and has not checked the agents yet; try again soon"
 )

@@ -62,13 +62,13 @@ class Fleet:
             found = home.read_id(self._context.files)
         except LifeboatError:
             return (
-                f"the home {home.folder} was removed, with every copy in it. Restore the home, or "
-                "restart the daemon without it"
+                f"the home {home.folder} was removed, with every copy in it. Restore the home. To "
+                "continue without the removed home, restart the daemon"
             )
         if self.watched_agents and found != self._home_id:
             return (
                 f"the home {home.folder} was replaced after the daemon had started. Restore the "
-                "former home, or restart the daemon"
+                "former home, or restart the daemon to use the new one"
             )
         self._home_id = found
         return None

@@ -45,7 +45,7 @@ def _apart(api: str, worker: str) -> DoctorFinding:
     """Return the finding for a database that isolates tenants; it also names what each role sees of all tenants."""
     result = (
         f"row-level security is forced on every table. The role {api} sees the rows of one tenant "
-        "at a time; outside of tenants it sees only the notes, the schema version and the end of "
+        "at a time; without a tenant, the role sees only the notes, the schema version and the end of "
         f"the audit. The role {worker} sees the tokens, keys and audit of all tenants"
     )
     return DoctorFinding(DoctorLevel.OK, TITLE, result)

@@ -141,7 +141,7 @@ def _claim(bucket: Bucket, store: ObjectStore, endpoint_id: str, control: Metada
     known = None if row is None else str(json_of(row[0]))
     if known not in (None, place) and find_owner(bucket) is None:
         raise errors.EndpointSettings(
-            f"the endpoint stores its objects at {known}, but none of them are at {place}",
+            f"the endpoint stores its objects at {known}, but {place} contains none of the objects",
             fix="give `--objects` as in endpoint.json of the other processes, or copy all objects to "
             "the new place first",
         )

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 KEYS = "keys"
 """Folder of the object store with one folder per tenant."""
 _LOCK_SECONDS = 30.0
-_MOVED = (
-    "if the tenant has been given another key source since: lifeboat endpoint rotate-key TENANT "
-    "--key-source SOURCE --data DIR"
-)
+_MOVED = "if the tenant uses another key source now: lifeboat endpoint rotate-key TENANT --key-source SOURCE --data DIR"
 _TIME, _DIGEST, _RANDOM = 16, 64, 16
 """Hexadecimal digits in the last part of a name: microseconds since 1970, SHA-256, random."""
 

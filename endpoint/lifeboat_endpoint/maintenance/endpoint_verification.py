@@ -190,7 +190,7 @@ class _TenantVerification:
         for found in result.findings:
             self._found(found.kind, found.message, agent=agent_id, subject=found.subject)
         for number, first in result.lacking.items():
-            message = f"the content of this file was never uploaded; sequence {first} is the first with this file"
+            message = f"the content of this file was never uploaded; the file first appears in sequence {first}"
             self._proof.absent.append(
                 EndpointFinding("absent", self._tenant.name, agent_id, f"object {number}", message)
             )

@@ -140,7 +140,7 @@ def _compact(vault: Vault, sealer: Sealer, care: AgentCare) -> None:
     before = vault.size()
     if vault.key_id != sealer.key_id:
         vault.reseal(sealer)
-        care.steps.append("the data was encrypted with the current data key")
+        care.steps.append("the data was encrypted again with the current data key")
     else:
         vault.compact()
     care.bytes_freed += max(0, before - vault.size())

@@ -185,8 +185,8 @@ class HttpServer:
         evicted, refused = found[0] - self._told[0], found[1] - self._told[1]
         self._told, self._told_at = found, now
         server_log.LOGGER.warning(
-            "the limit of connections is reached: %d are open, %d without a valid token were "
-            "closed in favour of others, %d were refused",
+            "the limit of connections is reached: %d connections are open, %d without a valid token were "
+            "closed to accept others, %d were refused",
             len(self._open),
             evicted,
             refused,

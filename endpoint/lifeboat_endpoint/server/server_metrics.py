@@ -107,7 +107,7 @@ _OWN = (
         "gauge",
         "lifeboat_ready",
         ("part",),
-        "1 if a part of the endpoint that requests need responds, otherwise 0.",
+        "1 if this part of the endpoint responds, otherwise 0.",
         mode=_LEAST,
     ),
 )
@@ -125,7 +125,12 @@ _OPERATIONS = (
         ("system", "operation", "error"),
         "Number of error responses from the database, the object store or a key source.",
     ),
-    MetricFamily("counter", "lifeboat_key_lookups", (), "Number of data keys that requests needed, cached or not."),
+    MetricFamily(
+        "counter",
+        "lifeboat_key_lookups",
+        (),
+        "Number of data keys that requests needed, from the cache or from a key source.",
+    ),
 )
 FAMILIES = (*_OWN, *_OPERATIONS)
 _PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "refused", 503: "busy", 507: "full"}

@@ -263,7 +263,7 @@ class BundleReceiver(TenantService):
         if before is None and made.kind == legacy_pushes.DELTA:
             lacks = made.number - 1
             held = {
-                "reason": f"the content of sequence {lacks} is only at the former service of the agent",
+                "reason": f"the content of sequence {lacks} exists only at the service that the agent used before",
                 "previous": None,
             }
         # A whole snapshot makes up for what only the other service had.

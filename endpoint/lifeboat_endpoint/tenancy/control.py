@@ -183,7 +183,8 @@ class Control:
         """
         if self._stores.shared:
             raise errors.RemoteDenied(
-                "the servers of this endpoint create no tokens; only its operator does", scope=ADMIN
+                "the servers of this endpoint create no tokens; only the operator of the endpoint creates them",
+                scope=ADMIN,
             )
         now = self._now()
         valid = [one for one in self.tokens(caller.tenant_id) if one.scopes == RESTORE_SCOPES and one.counts_at(now)]

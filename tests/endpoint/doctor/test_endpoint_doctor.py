@@ -147,13 +147,13 @@ def test_a_shared_endpoint_that_is_well_is_said_to_be(shared: Endpoint) -> None:
 
 def test_a_database_that_acknowledges_too_soon_is_found(shared: Endpoint, database: SharedDatabase) -> None:
     database.execute(f'alter database "{database.name}" set synchronous_commit = off')
-    assert only(shared, "database").startswith("synchronous_commit is off")
+    assert only(shared, "database").startswith("the setting synchronous_commit is off")
 
 
 def test_a_database_that_syncs_nothing_is_found(shared: Endpoint, server: PostgresServer) -> None:
     replace(server, options="").restart()
     try:
-        assert only(shared, "database").startswith("fsync is off")
+        assert only(shared, "database").startswith("the setting fsync is off")
     finally:
         server.restart()
 
@@ -292,7 +292,7 @@ def test_a_role_above_row_level_security_is_found(shared: Endpoint, database: Sh
 @pytest.mark.parametrize("change", ["disable row level security", "no force row level security"])
 def test_a_table_without_row_level_security_is_found(shared: Endpoint, database: SharedDatabase, change: str) -> None:
     database.execute(f"alter table lifeboat_vault.record {change}")
-    assert only(shared, "isolation").startswith("the table lifeboat_vault.record")
+    assert only(shared, "isolation") == "row-level security is not forced on the table lifeboat_vault.record"
     (fix,) = [one.finding.fix for one in examined(shared) if one.check == "isolation"]
     assert fix is not None
     database.execute(fix.removeprefix('psql -c "').removesuffix('"'))

@@ -113,11 +113,14 @@ def test_a_delta_on_a_state_of_another_service_begins_an_agent_that_is_held(clie
     client.space.remove_agent(client.agent_id)
     received = client.delta(TOPICS, [*TOPICS, "Cello"], 6)
     assert (received.head.number, received.fresh, client.numbers) == (7, True, [7])
-    held = {"reason": "the content of sequence 6 is only at the former service of the agent", "previous": None}
+    held = {
+        "reason": "the content of sequence 6 exists only at the service that the agent used before",
+        "previous": None,
+    }
     assert client.held == held and client.space.agent(client.agent_id).runtime == "openclaw"
     assert client.send_again(6).fresh is False
     assert client.delta([*TOPICS, "Cello"], [*TOPICS, "Horn"], 7).head.number == 8
-    with pytest.raises(RemoteRefused, match="former service"):
+    with pytest.raises(RemoteRefused, match="exists only at the service that the agent used before"):
         client.space.check_whole(client.agent_id)
     assert client.held == held and "Horn" in memories(client)
     client.snapshot()

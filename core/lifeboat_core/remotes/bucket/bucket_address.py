@@ -64,17 +64,21 @@ def parse_bucket_address(url: str) -> BucketAddress:
     try:
         parts = urlsplit(url.strip())
     except ValueError:
-        raise _refused("this is not a valid URL") from None
+        raise _refused("the address is not a valid URL") from None
     scheme = parts.scheme.lower()
     shape = "az://ACCOUNT/CONTAINER/PREFIX" if scheme == AZURE else f"{scheme}://BUCKET/PREFIX"
     if scheme not in OPTIONS:
-        raise _refused("the address of a bucket is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER")
+        raise _refused(
+            "the address of a bucket has the form s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER"
+        )
     if "@" in parts.netloc or parts.fragment:
-        raise _refused(f"the address of a bucket is {shape}; credentials do not belong there: use --credentials-stdin")
+        raise _refused(
+            f"the address must have the form {shape}, without credentials; give those with --credentials-stdin"
+        )
     names = [parts.netloc, *(name for name in parts.path.strip("/").split("/") if parts.path.strip("/"))]
     account = names.pop(0) if scheme == AZURE else ""
     if (account and not _ACCOUNT.fullmatch(account)) or not names or not _BUCKET.fullmatch(names[0]):
-        raise _refused(f"the address names no bucket: it is {shape}")
+        raise _refused(f"the address does not name a bucket; it must have the form {shape}")
     if not all(_PART.fullmatch(name) for name in names[1:]):
         raise _refused("the prefix may contain only letters, digits, dots, dashes and single slashes")
     found = BucketAddress(scheme, account, names[0], "/".join(names[1:]))
@@ -87,7 +91,7 @@ def add_options(address: BucketAddress, options: Mapping[str, str]) -> BucketAdd
         if name not in OPTIONS[address.scheme]:
             # An unknown name may be a secret.
             named = repr(name) if name in OPTIONS[S3] else "a name after the ? in the address"
-            raise _refused(f"{named} is no option of {address.scheme}://")
+            raise _refused(f"{named} is not an option for {address.scheme}://")
     region, endpoint = options.get("region", address.region), options.get("endpoint", address.endpoint)
     if region and not _REGION.fullmatch(region):
         raise _refused("the region is invalid")

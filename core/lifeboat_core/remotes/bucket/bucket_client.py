@@ -120,7 +120,9 @@ class BucketClient:
             meta = found.meta
             if meta["size"] > LARGEST_DOCUMENT:
                 # The library reserves as much memory as is announced.
-                raise RemoteDamaged(f"{key} has {meta['size']} bytes, more than Lifeboat ever writes to it")
+                raise RemoteDamaged(
+                    f"the object {key} has {meta['size']} bytes, more than Lifeboat ever writes into it"
+                )
             return ReadObject(bytes(found.bytes()), _version(meta), meta["last_modified"])
 
         return self._asked("reading", ask)
@@ -134,7 +136,7 @@ class BucketClient:
             for chunk in found.stream(min_chunk_size=_CHUNK):
                 size += target.write(chunk)
             if size != found.meta["size"]:
-                raise RemoteUnreachable(f"{self._address.place}: {key} arrived incomplete")
+                raise RemoteUnreachable(f"{self._address.place}: the download of the object {key} was incomplete")
             return True
 
         return self._asked("reading", ask) is True
@@ -204,7 +206,9 @@ class BucketClient:
 
     def _written(self, version: ObjectVersion | None) -> ObjectVersion:
         if version is None:
-            raise RemoteUnreachable(f"{self._address.place}: it did not find what was being written")
+            raise RemoteUnreachable(
+                f"{self._address.place}: the store did not find the object that Lifeboat was writing"
+            )
         return version
 
     def _asked(self, doing: str, ask: Callable[[], T], *, passing: tuple[type[BaseException], ...] = ()) -> T | None:
@@ -241,7 +245,7 @@ def _refuse_proxy(address: BucketAddress) -> None:
     proxies = urllib.request.getproxies_environment()
     if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
         raise RemoteRefused(
-            f"a proxy would be used for {host}, to which the connection has no TLS", fix=f"export NO_PROXY={host}"
+            f"the connection to {host} has no TLS, but would go through a proxy", fix=f"export NO_PROXY={host}"
         )
 
 

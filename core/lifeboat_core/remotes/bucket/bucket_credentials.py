@@ -107,7 +107,7 @@ def describe_source(context: Context, scheme: str, given: str | None) -> str:
     if given is not None:
         return "stored for this remote"
     if scheme == S3 and context.environment.get(_ID.upper()):
-        return "from the environment of this command; the daemon may have another one"
+        return "from the environment of this command; the environment of the daemon may differ"
     if scheme == S3 and _find_s3(context) is not None:
         return f"from the profile [{_profile(context)}] in {_file(context)}"
     return "from the environment, or from the identity of this machine"

@@ -241,7 +241,7 @@ class BucketFiles:
             if self._id and self._root.id != self._id:
                 found, self._root = self._root.id, None
                 raise errors.RemoteUnreachable(
-                    f"{self._place} holds another remote ({found}): the prefix may have been emptied or replaced"
+                    f"{self._place} contains another remote ({found}): the prefix may have been emptied or replaced"
                 )
             self._id = self._root.id
         return self._root
@@ -259,14 +259,18 @@ class BucketFiles:
         if found.version > VERSION:
             raise errors.RemoteRefused("a newer release of Agent Lifeboat wrote this bucket")
         if found.sealed != self._sealed:
-            how = "is encrypted: add it without --plain" if found.sealed else "is not encrypted: add it with --plain"
+            how = (
+                "is encrypted; add the remote without --plain"
+                if found.sealed
+                else "is not encrypted; add the remote with --plain"
+            )
             raise errors.RemoteRefused(f"{self._place} {how}")
         return found
 
     def _make(self, writers: Writers | None) -> _BucketDocument:
         if self._id:
             raise errors.RemoteUnreachable(
-                f"{self._place} does not hold the remote: the prefix may have been emptied or renamed"
+                f"{self._place} does not contain the remote: the prefix may have been emptied or renamed"
             )
         if writers is None:
             writers = Writers(probe_store(self._client, sleep=self._home.sleep).writers)
@@ -281,14 +285,14 @@ class BucketFiles:
         # Another machine may have added the bucket at the same moment.
         found = self._read_root()
         if found is None:
-            raise errors.RemoteUnreachable(f"{self._place} does not return what was just written")
+            raise errors.RemoteUnreachable(f"{self._place} does not return the object that Lifeboat has just written")
         return found
 
     # Names ----------------------------------------------------------------------------------------------------------
 
     def _folder(self, agent_id: str) -> str:
         if not ids.is_uuid(agent_id):
-            raise errors.RemoteRefused("this is not the id of an agent")
+            raise errors.RemoteRefused("the agent id is invalid")
         return f"{AGENTS}/{agent_id.lower()}"
 
     def _key(self, agent_id: str, name: str) -> str:

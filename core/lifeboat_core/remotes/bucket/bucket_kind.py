@@ -27,7 +27,9 @@ class BucketKind(RemoteKind):
     name = "bucket"
     is_sealed_by_default = True
     signs_requests = True
-    access_advice = "credentials that may list and read the bucket: lifeboat remote add NAME URL --credentials-stdin"
+    access_advice = (
+        "give credentials that may list and read the bucket: lifeboat remote add NAME URL --credentials-stdin"
+    )
 
     def check_url(self, url: str) -> str:
         return parse_bucket_address(url).url
@@ -44,7 +46,9 @@ class BucketKind(RemoteKind):
             from lifeboat_core.remotes.bucket.bucket_files import BucketFiles, HomeSide
             from lifeboat_core.remotes.bucket.bucket_log import BucketLog
         except ImportError:
-            raise RemoteRefused("the library for buckets is not installed", fix=extra_command("buckets")) from None
+            raise RemoteRefused(
+                "the library obstore, which buckets need, is not installed", fix=extra_command("buckets")
+            ) from None
         address = parse_bucket_address(config.url)
         credentials = bucket_credentials.library_options(context, address.scheme, token)
         client = BucketClient(address, _add_command(config, address, token), credentials)
@@ -72,20 +76,23 @@ class BucketKind(RemoteKind):
         )
 
     def describe_store(self, config: RemoteConfig) -> list[str]:
-        several = ["Several machines may write to it: the store compares before it replaces."]
+        several = [
+            "Several machines may write to the bucket at the same time, because the store refuses to replace an object "
+            "that another machine has changed."
+        ]
         return [*(several if config.writers == SEVERAL else ()), *self.describe_limits(config)]
 
     def describe_limits(self, config: RemoteConfig) -> list[str]:
         found = []
         if config.writers == ONE:
             found.append(
-                "One machine at a time writes to it, because the store does not compare before it replaces. Another "
-                "machine has to take an agent over: lifeboat agents adopt AGENT"
+                "One machine at a time may write to the bucket, because the store also replaces an object that another "
+                "machine has changed. To write an agent from another machine, take it over: lifeboat agents adopt AGENT"
             )
         if config.keeps_versions:
             found.append(
-                "The bucket keeps deleted objects as older versions. A purge does not remove those: let the bucket "
-                "delete them, or turn versions and object lock off."
+                "The bucket keeps deleted objects as older versions. A purge does not remove these versions: "
+                "configure the bucket to delete them, or turn versions and object lock off."
             )
         return found
 

@@ -50,7 +50,7 @@ def probe_store(
     finally:
         client.delete(key)
     if client.get(key) is not None:
-        raise RemoteRefused("the store returns an object that was deleted: it cannot keep a remote")
+        raise RemoteRefused("the store returns an object that was deleted, so it cannot store a remote")
     # "null" is the version in a bucket that stopped keeping versions. Google's store gives one to every object, and
     # Azure's keeps deleted objects without telling.
     return StoreFindings(writers, written.version not in (None, "null") if tells_versions else None)
@@ -59,7 +59,9 @@ def probe_store(
 def _check_reading(client: BucketClient, key: str, data: bytes) -> None:
     found = client.get(key)
     if found is None or found.data != data:
-        raise RemoteRefused("the store does not return what was just written: it cannot keep a remote")
+        raise RemoteRefused(
+            "the store does not return the object that Lifeboat has just written, so it cannot store a remote"
+        )
 
 
 def _check_replacing(client: BucketClient, key: str) -> None:
@@ -74,7 +76,8 @@ def _check_listing(client: BucketClient, key: str, sleep: Callable[[float], None
         if key in [each.key for each in client.list_objects(FOLDER)]:
             return
     raise RemoteRefused(
-        f"the listing of the bucket does not show what was written {_LOOKS - 1} seconds before: it cannot keep a remote"
+        f"the listing of the bucket does not show an object that was written {_LOOKS - 1} seconds before, so the store "
+        "cannot store a remote"
     )
 
 

@@ -14,10 +14,12 @@ _PAUSE = 30.0
 
 def explain_answer(answer: ObjectStoreAnswer, address: BucketAddress, add: str, doing: str) -> errors.RemoteError:
     """Return the error for an answer to `doing`; `add` is the command that adds the remote, or changes it."""
-    said = f"{address.place}, {doing}: it {answer.words}"
+    said = f"{address.place}, {doing}: the store {answer.words}"
     add_with_credentials = add if add.endswith(CREDENTIALS) else f"{add} {CREDENTIALS}"
     if answer.certificate:
-        return errors.RemoteUntrusted(f"{address.place}, {doing}: its certificate is not trusted")
+        return errors.RemoteUntrusted(
+            f"{address.place}, {doing}: this machine does not trust the certificate of the store"
+        )
     if answer.keyless:
         said = f"{address.place}: no credentials were found; {ADVICE[address.scheme]}"
         return errors.RemoteDenied(said, fix=add_with_credentials)
@@ -28,7 +30,7 @@ def explain_answer(answer: ObjectStoreAnswer, address: BucketAddress, add: str, 
             f"{address.place}: there is no bucket {address.bucket}; create it first", fix=add
         )
     if answer.has_other_time:
-        said = f"{address.place}: its clock and the clock of this machine differ by more than it allows"
+        said = f"{address.place}: the clocks of the store and of this machine differ by more than the store allows"
         return errors.RemoteDenied(said, fix="timedatectl set-ntp true")
     if answer.is_redirect:
         said = f"{address.place}: the bucket is in another region or at another endpoint"

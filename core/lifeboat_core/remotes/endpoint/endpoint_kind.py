@@ -18,7 +18,7 @@ class EndpointKind(RemoteKind):
     name = "endpoint"
     needs_token = True
     is_service = True
-    access_advice = "the operator of the endpoint creates one: lifeboat endpoint token add TENANT --data DIR"
+    access_advice = "the operator of the endpoint creates a token: lifeboat endpoint token add TENANT --data DIR"
 
     def check_url(self, url: str) -> str:
         return http_addresses.normalize_address(url)

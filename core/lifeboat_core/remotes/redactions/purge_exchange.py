@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 UNTRUSTED = (
     "the remote applied a purge that was signed with a revoked key. Other machines learn of the "
-    "purge only when its owner confirms it: lifeboat receipts confirm"
+    "purge only when the owner of the remote confirms it: lifeboat receipts confirm"
 )
 PATIENCE = 30.0
 """Seconds to wait for the lock of an agent: a capture is over by then, a restore may take longer."""

@@ -183,7 +183,7 @@ class LogContents:
         except msgspec.DecodeError:
             found = None
         if not isinstance(found, dict):
-            raise RemoteDamaged("the agent's wrapped keys cannot be read")
+            raise RemoteDamaged("the agent's encrypted keys cannot be read")
         return found
 
     def with_keys(self, head: LogHead, document: JsonObject) -> LogHead:

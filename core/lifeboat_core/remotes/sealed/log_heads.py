@@ -97,7 +97,9 @@ class LogHeads:
         made = self._following(loaded.head, head)
         reach_crash_point(CrashPoint.SEALED_HEAD_REPLACED)
         if self.is_outdated(loaded):
-            raise HeadMoved(f"the log of the agent was read more than {LONGEST_CHANGE / 3600:.0f} hours ago")
+            raise HeadMoved(
+                f"the log of the agent was read more than {LONGEST_CHANGE / 3600:.0f} hours ago and must be read again"
+            )
         return LoadedHead(
             made, self._files.set_head(made.agent, self._encoded(made), loaded.tag), self._clock.since_boot()
         )

@@ -174,8 +174,8 @@ class LogRedactor:
         except KeysError as error:
             raise make_key_away_error(
                 error,
-                f"this machine does not have the sequences that {count_text(len(wanted), 'file')} "
-                "at the remote contain",
+                f"this machine does not have the sequences in {count_text(len(wanted), 'file')} at the remote, and "
+                "only your key opens the sequences there",
             ) from error
 
     def _writing(self, head: LogHead, read: ReadLogFile, known: Redactions) -> Write:

@@ -113,7 +113,7 @@ def open_store(store: ObjectStore, waits: RequestTimeouts | None = None) -> Obst
         from lifeboat_endpoint.engines.objects import obstore_bucket
     except ImportError:
         raise errors.ServerMissing(
-            "the library for object stores is not installed",
+            "the library obstore, which object stores need, is not installed",
             fix=extra_command("scale"),
         ) from None
     return obstore_bucket.open_bucket(store, waits or _waits(store.options.get("timeout")))

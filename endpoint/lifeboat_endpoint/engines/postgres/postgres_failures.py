@@ -42,8 +42,8 @@ _NOT_LET_IN = (
 _ALL_TAKEN = ("too many clients", "too many connections", "remaining connection slots")
 """Texts for a full server. The client library has no SQLSTATE (53300) if the connection was not established."""
 _TAKEN_FIX = (
-    "as a superuser: psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in"
-    " endpoint.json, or a `connection limit` for the role that uses them"
+    "to see which role uses the connections, run as a superuser: psql -c 'select usename, count(*) from "
+    "pg_stat_activity group by 1'. Then lower `connections` in endpoint.json, or set a `connection limit` for that role"
 )
 _OF_POOLER = "unsupported startup parameter"
 _ADDRESS_FIX = "check the connection string (`store` in endpoint.json), pg_hba.conf, and the passwords or certificates"
@@ -88,8 +88,8 @@ def is_of_pooler(error: psycopg.Error) -> bool:
 
 def make_pooler_error() -> errors.EndpointSettings:
     return errors.EndpointSettings(
-        "the connection string of the database leads to a connection pooler, with which locks "
-        "and settings of a connection do not work",
+        "the connection string of the database leads to a connection pooler, but locks and settings "
+        "of a connection do not work through a pooler",
         fix="give the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
     )
 

@@ -130,7 +130,7 @@ def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
         f"revoke all on database {place} from public;",
         f"grant connect on database {place} to {', '.join(names)};",
         f"grant create on database {place} to {names[0]};",
-        "-- Anybody can make large objects unless told otherwise. Without a superuser this is left out.",
+        "-- By default every role can create large objects. Only a superuser can change this; others omit this line.",
         "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public;",
     ]
     return "\n".join(lines) + "\n"

@@ -143,7 +143,9 @@ class WaitingRedactions(TenantService):
                 continue
             redaction_of(redaction.to_json(), row.id)
             if redaction.id in there or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
-                raise RemoteRefused("the bundle contains a purge that the user who signed the bundle did not request")
+                raise RemoteRefused(
+                    "the bundle contains a purge that was not requested by the user who signed the bundle"
+                )
             if is_nothing_there(vault, redaction):
                 vault.redact(redaction)
             else:
