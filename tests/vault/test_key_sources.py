@@ -38,7 +38,7 @@ def test_a_key_file_is_its_owners_only_and_is_made_once(tmp_path: Path) -> None:
 
 def test_no_key_is_made_by_opening_a_source(tmp_path: Path) -> None:
     source = key_source_registry.open_key_source(f"file:{tmp_path}/endpoint.key", outside=tmp_path / "data")
-    with pytest.raises(KeyRevoked, match="has no key"):
+    with pytest.raises(KeyRevoked, match="contains no key"):
         source.wrap(SECRET)
     assert list(tmp_path.iterdir()) == []
 
@@ -67,7 +67,7 @@ def test_data_folder_behind_a_link_is_recognised(tmp_path: Path) -> None:
 def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     source = made(f"file:{tmp_path}/endpoint.key", tmp_path)
     (tmp_path / "endpoint.key").chmod(0o640)
-    with pytest.raises(KeySourceRefused, match="other users can read it") as caught:
+    with pytest.raises(KeySourceRefused, match="other users can read the key file") as caught:
         source.wrap(SECRET)
     assert caught.value.fix == f"chmod 600 {tmp_path}/endpoint.key"
 
@@ -76,7 +76,7 @@ def test_a_key_file_that_holds_no_key_is_refused_and_stays(tmp_path: Path) -> No
     path = tmp_path / "endpoint.key"
     path.write_text("not a key")
     path.chmod(0o600)
-    with pytest.raises(KeySourceRefused, match="does not hold 32 bytes"):
+    with pytest.raises(KeySourceRefused, match="must contain 32 bytes"):
         made(f"file:{path}", tmp_path)
     assert path.read_text() == "not a key"
 
@@ -114,7 +114,7 @@ def test_a_variable_that_is_gone_gives_no_key(tmp_path: Path, monkeypatch: pytes
     source = made("env:EXAMPLE_KEY", tmp_path)
     wrapped = source.wrap(b"data")
     monkeypatch.delenv("EXAMPLE_KEY")
-    with pytest.raises(KeyRevoked, match="env:EXAMPLE_KEY has no key"):
+    with pytest.raises(KeyRevoked, match="env:EXAMPLE_KEY contains no key"):
         source.unwrap(wrapped)
 
 
@@ -122,7 +122,7 @@ def test_a_variable_without_a_key_is_refused(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(KeySourceRefused, match="is not set"):
         key_source_registry.make_key("env:EXAMPLE_KEY", outside=tmp_path)
     monkeypatch.setenv("EXAMPLE_KEY", "too short")
-    with pytest.raises(KeySourceRefused, match="does not hold 32 bytes"):
+    with pytest.raises(KeySourceRefused, match="must contain 32 bytes"):
         key_source_registry.make_key("env:EXAMPLE_KEY", outside=tmp_path)
 
 
