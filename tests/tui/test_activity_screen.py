@@ -66,7 +66,7 @@ async def test_what_was_done_stands_newest_first_under_its_day(size: tuple[int, 
 
 async def test_the_pane_says_every_field_and_what_it_means_and_what_helps() -> None:
     entry = _entry(5, "held", name="my agent", details={"reason": "6 of 8"}, sequence=14)
-    async with _open(_doing(entry)) as pilot:
+    async with _open(_doing(entry), size=(120, 50)) as pilot:
         said = text_of(pilot)
         assert "may be an accident" in said and "lifeboat restore 'my agent'" in said
         assert "6 of 8" in said and "sequence    14" in said

@@ -60,14 +60,14 @@ async def test_where_nothing_was_purged_it_is_said_how_to() -> None:
 async def test_every_purge_is_told_with_where_it_stands(size: tuple[int, int]) -> None:
     async with run(size=size) as pilot:
         said = text_of(pilot)
-        assert "damaged" in said and "office waits" in said and "done" in said
+        assert "damaged" in said and "office waiting" in said and "done" in said
 
 
 async def test_the_detail_follows_the_cursor() -> None:
     async with run() as pilot:
         assert "cannot be read" in detail(pilot)
         await press(pilot, "down")
-        assert "office: waits until 2026-11-21 15:00" in detail(pilot) and "The receipt is valid" in detail(pilot)
+        assert "office: waiting until 2026-11-21 15:00" in detail(pilot) and "The receipt is valid" in detail(pilot)
         await press(pilot, "y")
         assert pilot.app.clipboard == f"lifeboat receipts show {RECEIPT}"
         await press(pilot, "down")
@@ -123,10 +123,7 @@ async def test_v_checks_a_file_whoever_made_it() -> None:
         await fill(pilot, "answer", "/srv/ada/receipt.json")
         await press(pilot, "enter")
         assert asked(made, "receipts", "verify")[0][0][-1] == "/srv/ada/receipt.json"
-        assert (
-            "its signature is of another text" in detail(pilot)
-            and "The receipt is not valid: a check failed." in notes(pilot)[-1]
-        )
+        assert "its signature is of another text" in detail(pilot) and "The receipt is not valid." in notes(pilot)[-1]
 
 
 async def test_a_dashboard_that_only_looks_exports_and_confirms_nothing() -> None:
