@@ -145,6 +145,21 @@ def test_a_workspace_alone_has_no_state_folder(tmp_path: Path) -> None:
     assert [root.prefix for root in ADAPTER.roots(installed)] == ["raw/openclaw/"]
 
 
+def test_a_workspace_with_memories_alone_is_that_of_the_agent_for_which_a_configuration_names_it(
+    tmp_path: Path,
+) -> None:
+    made = workspaces.make_state_dir(tmp_path / ".openclaw")
+    for path in sorted(made.workspace.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (made.workspace, other):
+        (folder / "MEMORY.md").write_text("## Boats\n\nThe boat lies at the pier.\n")
+    assert ADAPTER.locate(made.workspace, {}, tmp_path).state_dir == made.folder
+    with pytest.raises(NotAWorkspace):
+        ADAPTER.locate(other, {}, tmp_path)
+
+
 def test_a_folder_that_is_no_workspace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotAWorkspace):
         ADAPTER.locate(tmp_path, {}, tmp_path)

@@ -113,8 +113,11 @@ def locate_openclaw(workspace: Path, environment: Mapping[str, str], user_home: 
     configuration that may name this workspace nor its backup can be read, and no folder name identifies the agent. A
     guess could turn into another agent later.
     """
-    if not _looks_like_one(workspace):
-        raise NotAWorkspace(f"{workspace} contains no SOUL.md, IDENTITY.md or other file of an OpenClaw agent")
+    refused = NotAWorkspace(f"{workspace} contains no SOUL.md, IDENTITY.md or other file of an OpenClaw agent")
+    looks_like_one = _looks_like_one(workspace)
+    # An agent that moved here from another runtime may have nothing but memories until OpenClaw starts.
+    if not (looks_like_one or (workspace / openclaw_paths.MEMORY).is_file()):
+        raise refused
     unreadable: RuntimeConfigError | None = None
     for state in _candidates(workspace, environment, user_home):
         try:
@@ -124,6 +127,8 @@ def locate_openclaw(workspace: Path, environment: Mapping[str, str], user_home: 
             continue
         if installed is not None:
             return installed
+    if not looks_like_one:
+        raise refused
     if unreadable is not None:
         raise unreadable
     refuse_foreign_runtime(workspace)
