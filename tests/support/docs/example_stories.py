@@ -56,7 +56,7 @@ NOT_RUN = {
     ),
     _SYSTEM: (
         *("lifeboat keys export-kit -o - | lp", "lifeboat alf convert http"),
-        "lifeboat remote add home https",
+        *("lifeboat remote add home https", "lifeboat remote add bucket s3"),
     ),
 }
 """Beginnings of examples, by the reason why they do not run. A line end stands for the end of the command."""
@@ -244,8 +244,8 @@ EXAMPLE_STORY = PageStory(
             for options, started in (
                 ("", SERVE),
                 ("--join home ", SERVE),
-                ("--public-url https://lifeboat.example.com ", "answers at"),
-                ("--plain-http --listen 127.0.0.1:8080 ", "answers at"),
+                ("--public-url https://lifeboat.example.com ", "is reachable at"),
+                ("--plain-http --listen 127.0.0.1:8080 ", "is reachable at"),
             )
         },
         **{
