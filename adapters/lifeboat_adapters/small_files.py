@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from lifeboat_adapters.guarded_files import Guarded, GuardedFile
@@ -39,6 +40,18 @@ def entries_of(folder: Path) -> list[os.DirEntry[str]]:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
+
+
+def sort_newest_first(paths: Iterable[Path]) -> list[Path]:
+    """Return files by the time of their last change. Those that do not exist any more are last."""
+    return sorted(paths, key=_time_written, reverse=True)
+
+
+def _time_written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _size_text(size: int) -> str:

@@ -90,6 +90,38 @@ def test_transcripts_are_read_on_request_and_compressed_events_unfolded(made: wo
     assert "event_zstd" not in events[1].values
 
 
+def test_each_session_is_a_conversation_after_all_other_rows_and_the_newest_is_read_first(
+    made: workspaces.StateFolder,
+) -> None:
+    with closing(sqlite3.connect(made.agent_database())) as connection, connection:
+        connection.execute("CREATE TABLE session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT)")
+        connection.execute("INSERT INTO session_nodes VALUES ('a', 'session-1'), ('b', 'session-0'), ('c', NULL)")
+        event = "INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES (?, 1, '{}', ?)"
+        connection.executemany(event, [("session-0", 1_780_000_000_000), ("session-2", 1_760_000_000_000)])
+    found = [
+        (row.conversation, row.path.rpartition("/")[2].removesuffix(".jsonl"))
+        for row in ADAPTER.databases.rows(located(made), transcripts=True)
+    ]
+    first = next(at for at, (conversation, _) in enumerate(found) if conversation)
+    assert ("", "cron_jobs") in found[:first]
+    assert found[first:] == [
+        *(("session-0", table) for table in ("session_nodes", "transcript_events")),
+        *(("session-1", table) for table in ("session_windows", "session_nodes", *["transcript_events"] * 2)),
+        ("session-2", "transcript_events"),
+        ("None", "session_nodes"),
+    ]
+
+
+def test_rows_of_a_table_that_does_not_name_the_session_are_part_of_no_conversation(
+    made: workspaces.StateFolder,
+) -> None:
+    with closing(sqlite3.connect(made.agent_database())) as connection, connection:
+        connection.execute("ALTER TABLE transcript_events RENAME COLUMN session_id TO session")
+    found = rows(made, transcripts=True)
+    assert [row.conversation for row in found["agent/transcript_events.jsonl"]] == ["", ""]
+    assert [row.conversation for row in found["agent/session_windows.jsonl"]] == ["session-1"]
+
+
 def test_an_event_that_does_not_unfold_is_kept_as_it_is(made: workspaces.StateFolder) -> None:
     with closing(sqlite3.connect(made.agent_database())) as connection, connection:
         connection.execute("UPDATE transcript_events SET event_zstd = x'28B52FFD00' WHERE seq = 2")

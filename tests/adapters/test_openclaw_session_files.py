@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,25 @@ def test_transcripts_of_february_are_read_on_request_line_by_line(old: workspace
         "sessions.jsonl": [{"session_key": "agent:main:main", "entry": {"sessionId": "s-1"}}],
     }
     assert rows(old, "rover") == {}
+
+
+def test_each_transcript_is_a_conversation_with_its_entry_and_the_newest_is_read_first(
+    old: workspaces.StateFolder,
+) -> None:
+    for name, moment in (("s-0", 3), ("s-2", 1), ("s-1", 2)):
+        path = sessions(old) / f"{name}.jsonl"
+        path.write_text('{"type":"session"}\n')
+        os.utime(path, (moment, moment))
+    index = {"a": {"sessionId": "s-1"}, "b": {"sessionId": "s-0"}, "c": {"sessionId": "lost"}, "d": "broken"}
+    (sessions(old) / "sessions.json").write_text(json.dumps(index))
+    installed = ADAPTER.locate(old.workspace, {}, old.folder.parent)
+    found = [row for row in ADAPTER.databases.rows(installed, transcripts=True) if row.conversation]
+    assert [(row.conversation, row.path.removeprefix(FILES)) for row in found] == [
+        *(("s-0", name) for name in ("sessions.jsonl", "s-0.jsonl")),
+        *(("s-1", name) for name in ("sessions.jsonl", "s-1.jsonl")),
+        ("s-2", "s-2.jsonl"),
+        *((name, "sessions.jsonl") for name in ("lost", "d")),
+    ]
 
 
 def test_a_transcript_is_watched(old: workspaces.StateFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -249,9 +250,40 @@ def test_transcripts_are_carried_only_when_asked_for(tmp_path: Path) -> None:
 def test_each_agent_has_its_transcripts_and_the_first_those_of_nobody(tmp_path: Path) -> None:
     made = with_sessions(make_install(tmp_path / ".zeroclaw", agents=("default", "rover")))
     own, others = rows(made, transcripts=True), rows(made, "rover", transcripts=True)
-    assert [row["content"] for row in values(own, "sessions/sessions")] == ["to default", "to nobody"]
+    assert [row["content"] for row in values(own, "sessions/sessions")] == ["to nobody", "to default"]
     assert [row["content"] for row in values(others, "sessions/sessions")] == ["to rover"]
     assert values(others, "sessions/session_metadata") == [{"session_key": "tg_2", "name": "x", "agent_alias": "rover"}]
+
+
+def test_each_session_is_a_conversation_and_the_newest_is_last_of_all_rows_and_first_of_its_kind(
+    tmp_path: Path,
+) -> None:
+    made = with_sessions(make_install(tmp_path / ".zeroclaw"))
+    with closing(sqlite3.connect(made.data / "sessions/sessions.db")) as connection, connection:
+        connection.execute("INSERT INTO session_metadata VALUES ('a_empty', 'x', 'idle', '', 'default')")
+        connection.execute("INSERT INTO sessions VALUES (NULL, 'tg_1', 'user', 'again')")
+    for name, moment in (("tg_0", 1), ("tg_5", 2)):
+        path = made.data / f"sessions/{name}.jsonl"
+        path.write_text('{"role": "user"}\n')
+        os.utime(path, (moment, moment))
+    found = [(row.conversation, Path(row.path).stem) for row in rows(made, transcripts=True)]
+    first = next(at for at, (conversation, _) in enumerate(found) if conversation)
+    assert found[first:] == [
+        ("tg_1", "session_metadata"),
+        *[("tg_1", "sessions")] * 2,
+        ("tg_3", "sessions"),
+        ("a_empty", "session_metadata"),
+        ("tg_5.jsonl", "tg_5"),
+        ("tg_0.jsonl", "tg_0"),
+    ]
+
+
+def test_rows_that_do_not_name_their_session_are_part_of_no_conversation(tmp_path: Path) -> None:
+    made = make_install(tmp_path / ".zeroclaw")
+    run(made.data / "sessions/sessions.db", "CREATE TABLE sessions (id INTEGER PRIMARY KEY, content TEXT)")
+    run(made.data / "sessions/sessions.db", "INSERT INTO sessions VALUES (1, 'Hello')")
+    [row] = [row for row in rows(made, transcripts=True) if row.path.endswith("/sessions.jsonl")]
+    assert (row.values["content"], row.conversation) == ("Hello", "")
 
 
 def test_transcripts_of_early_builds_are_carried_by_line(tmp_path: Path) -> None:

@@ -105,13 +105,22 @@ def test_the_newest_conversations_up_to_the_limit_are_captured_and_the_rest_is_n
     assert len(_captured(talk)) == 3
 
 
-def test_a_secret_in_a_conversation_is_cut_and_comes_back(talk: Talk, isolated_home: Path) -> None:
-    unknown = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
-    talk.files[1].write_text(_line(1, f"use {KEY}-search") + _line(1, f"or {unknown}"))
+def test_a_known_secret_in_a_conversation_is_cut_and_comes_back(talk: Talk, isolated_home: Path) -> None:
+    talk.files[1].write_text(_line(1, f"use {KEY}-search"))
     run("config", "set", "transcripts", "true")
     run("sync")
-    stored = [path.read_bytes() for path in (isolated_home / ".local").rglob("*") if path.is_file()]
-    assert [data for data in stored if f"{KEY}-search".encode() in data or unknown.encode() in data] == []
+    stored = [path.read_bytes() for path in (isolated_home / "lifeboat").rglob("*") if path.is_file()]
+    assert stored and [data for data in stored if f"{KEY}-search".encode() in data] == []
+    assert talk.files[1].read_bytes() in _captured(talk)
+
+
+def test_text_in_a_conversation_that_looks_like_a_secret_is_named_and_can_be_cut(talk: Talk) -> None:
+    talk.files[1].write_text(_line(1, "use ghp_Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"))
+    run("config", "set", "transcripts", "true")
+    [found] = run("sync")["agents"][0]["looks_like_secret"]
+    assert found.endswith(talk.files[1].name)
+    run("agents", "cut", talk.agent, found)
+    assert run("status")["agents"][0]["lookalikes"] == 0
     assert talk.files[1].read_bytes() in _captured(talk)
 
 

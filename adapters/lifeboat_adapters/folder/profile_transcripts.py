@@ -17,7 +17,7 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.folder.folder_profile import FolderProfile
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
-from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.small_files import read_small, sort_newest_first
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
@@ -44,7 +44,7 @@ class ProfileTranscripts(DatabaseSupport):
         # The newest first, as the contract asks.
         workspace = installation.workspace
         found = list_transcripts(self._profile, workspace, _refuse_unreadable) if transcripts else []
-        for path in sorted(found, key=_time_written, reverse=True):
+        for path in sort_newest_first(found):
             name = path.relative_to(workspace).as_posix()
             try:
                 data = read_small(path, workspace, limit=LARGEST)
@@ -103,13 +103,6 @@ def _refuse_unreadable(error: OSError) -> None:
     """Raise RuntimeDatabaseError: transcripts in a folder that cannot be listed are not deleted ones."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise RuntimeDatabaseError(f"{error.filename}: {refusal_reason(error)}") from error
-
-
-def _time_written(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _last(order: WriteOrder, path: str) -> tuple[bytes, str]:

@@ -11,6 +11,7 @@ import json
 import re
 import sqlite3
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +48,12 @@ LARGEST_EVENT = 64 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class OpenClawTable:
     """A table to read. `agent_columns` name the owner of a row. `left_out` are columns that record the last run of a
-    job rather than its settings, or that can be computed again."""
+    job rather than its settings, or that can be computed again. `session_column` names the session of a row."""
 
     name: str
     agent_columns: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    session_column: str = ""
 
 
 STATE_TABLES = (
@@ -63,9 +65,9 @@ AGENT_TABLES = (
     OpenClawTable("memory_entry_origins", ("agent_id",)),
 )
 TRANSCRIPT_TABLES = (
-    OpenClawTable("session_windows"),
-    OpenClawTable("session_nodes"),
-    OpenClawTable("transcript_events"),
+    OpenClawTable("session_windows", session_column="session_id"),
+    OpenClawTable("session_nodes", session_column="current_session_id"),
+    OpenClawTable("transcript_events", session_column="session_id"),
 )
 
 
@@ -118,18 +120,11 @@ def read_openclaw_rows(installation: Installation, *, transcripts: bool = False)
     sources = openclaw_sources_of(installation)
     if sources is None:
         return
-    share = openclaw_share.read_openclaw_share(sources.values, sources.owner.id)
-    own: list[RuntimeRow] = []
-    for row in _of_agent(sources, transcripts=transcripts):
-        own += [row] * (row.path == openclaw_paths.AUTH_PROFILES)
-        yield row
-    if share is not None:
-        helpers = subagents.subagents_from_config(sources.values, sources.owner.id)
-        yield from (RuntimeRow(openclaw_paths.HELPERS, id, {"id": id, "helper": helper}) for id, helper in helpers)
-    if sources.state.is_file():
-        yield from _read(sources, sources.state, lambda connection: _of_state(connection, sources, share, own))
-    elif sources.legacy_jobs.is_file():
-        yield from _legacy_jobs(sources)
+    if sources.agent.is_file():
+        yield from _read(sources, sources.agent, lambda agent: _of_database(agent, sources, transcripts=transcripts))
+    else:
+        yield from _of_profile_file(sources)
+    # An older release wrote these files, or OpenClaw archived them: they are older than the sessions of a database.
     if transcripts and installation.state_dir is not None:
         yield from session_files.read_session_rows(installation.state_dir, sources.owner.id, sources.grounds)
 
@@ -164,23 +159,68 @@ def _shared_store(
     return found
 
 
-def _of_agent(sources: OpenClawSources, *, transcripts: bool) -> Iterator[RuntimeRow]:
-    """Yield the rows that belong to the agent alone: from its own database, or the credentials of an agent of 2026.2
-    that are stored elsewhere."""
+def _of_database(
+    connection: sqlite3.Connection, sources: OpenClawSources, *, transcripts: bool
+) -> Iterator[RuntimeRow]:
+    """Yield the rows of an agent with a database. The agent's database stays open, so that its sessions, which come
+    last, are read in the same transaction."""
+    yield from _tables(connection, "agent", AGENT_TABLES, sources.owner)
+    own = list(_profiles(openclaw_auth_profiles.AGENT, credential_stores.read_agent_store(connection), None))
+    yield from own
+    yield from _of_installation(sources, own)
+    if transcripts:
+        yield from _of_sessions(connection, sources.owner)
 
-    def read(connection: sqlite3.Connection) -> Iterator[RuntimeRow]:
-        tables = AGENT_TABLES + (TRANSCRIPT_TABLES if transcripts else ())
-        yield from _tables(connection, "agent", tables, sources.owner)
-        yield from _profiles(openclaw_auth_profiles.AGENT, credential_stores.read_agent_store(connection), None)
 
-    if sources.agent.is_file():
-        yield from _read(sources, sources.agent, read)
-    elif sources.profile_file is not None and sources.profile_file.is_file():
-        yield from _profiles(
-            openclaw_auth_profiles.AGENT,
-            credential_stores.read_profile_file_store(sources.profile_file, sources.grounds),
-            None,
-        )
+def _of_profile_file(sources: OpenClawSources) -> Iterator[RuntimeRow]:
+    """Yield the rows of an agent without a database, whose credentials 2026.2 may keep in a file elsewhere."""
+    own: list[RuntimeRow] = []
+    if sources.profile_file is not None and sources.profile_file.is_file():
+        store = credential_stores.read_profile_file_store(sources.profile_file, sources.grounds)
+        own.extend(_profiles(openclaw_auth_profiles.AGENT, store, None))
+    yield from own
+    yield from _of_installation(sources, own)
+
+
+def _of_installation(sources: OpenClawSources, own: list[RuntimeRow]) -> Iterator[RuntimeRow]:
+    """Yield the agent's share of what all agents have in common. `own` are its own profiles."""
+    share = openclaw_share.read_openclaw_share(sources.values, sources.owner.id)
+    if share is not None:
+        helpers = subagents.subagents_from_config(sources.values, sources.owner.id)
+        yield from (RuntimeRow(openclaw_paths.HELPERS, id, {"id": id, "helper": helper}) for id, helper in helpers)
+    if sources.state.is_file():
+        yield from _read(sources, sources.state, lambda connection: _of_state(connection, sources, share, own))
+    elif sources.legacy_jobs.is_file():
+        yield from _legacy_jobs(sources)
+
+
+def _of_sessions(connection: sqlite3.Connection, owner: openclaw_config.OpenClawAgent) -> Iterator[RuntimeRow]:
+    """Yield the rows of each session, the newest session first. Rows that do not name their session come before."""
+    *about, events = TRANSCRIPT_TABLES
+    # No index leads from a session to its node. These tables have few rows, so they are read as a whole.
+    rows: defaultdict[str, list[RuntimeRow]] = defaultdict(list)
+    for row in _tables(connection, "agent", tuple(about), owner):
+        rows[row.conversation].append(row)
+    yield from rows.pop("", ())
+    columns, _ = columns_of(connection, events.name)
+    found = {}
+    if events.session_column in columns:
+        found = {str(id): id for (id,) in connection.execute(f"SELECT DISTINCT session_id FROM {events.name}")}
+    else:
+        yield from _tables(connection, "agent", (events,), owner)
+    is_dated = {"seq", "created_at"} <= set(columns)
+    last = {name: _last_written(connection, id) if is_dated else 0 for name, id in found.items()}
+    for name in sorted(rows.keys() | found.keys(), key=lambda name: (last.get(name, 0), name), reverse=True):
+        yield from rows[name]
+        if name in found:
+            yield from _rows_of(connection, "agent", events, owner, set(), ("session_id IS ?", (found[name],)))
+
+
+def _last_written(connection: sqlite3.Connection, session: str | None) -> int:
+    """Return the time of the last event of a session in milliseconds, 0 without any."""
+    query = "SELECT created_at FROM transcript_events WHERE session_id IS ? ORDER BY seq DESC LIMIT 1"
+    found = connection.execute(query, (session,)).fetchone()
+    return found[0] if found and isinstance(found[0], int) else 0
 
 
 def _of_state(
@@ -277,15 +317,18 @@ def _rows_of(
     table: OpenClawTable,
     owner: openclaw_config.OpenClawAgent,
     jobs: set[str],
+    chosen: tuple[str, tuple[str | None, ...]] = ("1", ()),
 ) -> Iterator[RuntimeRow]:
     """Yield the agent's rows of one table by key, none when the table does not exist. `jobs` collects the agent's cron
-    jobs, which determine the owner of job notes."""
+    jobs, which determine the owner of job notes. `chosen` is a condition with its parameters."""
     columns, keys = columns_of(connection, table.name)
     if not columns:
         return
     order = ", ".join(f'"{key}"' for key in keys) or "rowid"
     named = ", ".join(f'"{column}"' for column in columns)
-    for values in connection.execute(f'SELECT {order}, {named} FROM "{table.name}" ORDER BY {order}'):
+    where, parameters = chosen
+    query = f'SELECT {order}, {named} FROM "{table.name}" WHERE {where} ORDER BY {order}'
+    for values in connection.execute(query, parameters):
         count = max(len(keys), 1)
         row = dict(zip(columns, values[count:], strict=True))
         if table.name == "cron_job_scratch" and row.get("job_id") not in jobs:
@@ -295,7 +338,8 @@ def _rows_of(
         if table.name == "cron_jobs":
             jobs.add(row.get("job_id", ""))
         path = f"{openclaw_paths.DATABASES}{database}/{table.name}.jsonl"
-        yield RuntimeRow(path, row_key_text(values[:count]), _durable(row, table))
+        conversation = str(row.get(table.session_column, ""))
+        yield RuntimeRow(path, row_key_text(values[:count]), _durable(row, table), conversation)
 
 
 def _belongs(row: JsonObject, table: OpenClawTable, owner: openclaw_config.OpenClawAgent) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from lifeboat_adapters.database_reading import row_key_text
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders
 from lifeboat_adapters.openclaw import openclaw_paths
-from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.small_files import read_small, sort_newest_first
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 
@@ -31,6 +32,7 @@ INDEX = "sessions.json"
 LARGEST = 256 * 1024 * 1024
 """Bytes of one transcript, decompressed."""
 
+_INDEX_ROWS = f"{openclaw_paths.SESSION_FILES}sessions.jsonl"
 _PACKED = ".zst"
 
 
@@ -50,20 +52,26 @@ def list_session_files(state_dir: Path, agent: str) -> list[Path]:
 
 
 def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
-    """Yield each line of each transcript, and each session of the index. Raises RuntimeDatabaseError for a file that
-    cannot be read completely now."""
+    """Yield the entry of each session in the index with each line of its transcript, the newest transcript first, then
+    entries without a transcript. Raises RuntimeDatabaseError for a file that cannot be read completely now."""
     folder = session_folder_of(state_dir, agent)
-    for path in list_session_files(state_dir, agent):
-        name = path.relative_to(folder).as_posix().removesuffix(_PACKED)
-        try:
-            data = _read(path, grounds)
-            found = _of_index(data) if name == INDEX else _of_transcript(data)
-            archived = f"{openclaw_paths.SESSION_FILES}{name.removesuffix('.json')}" + (
-                ".jsonl" if name == INDEX else ""
-            )
-            yield from (RuntimeRow(archived, row_key_text((number,)), values) for number, values in enumerate(found))
-        except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
-            raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
+    files = list_session_files(state_dir, agent)
+    entries: defaultdict[str, list[RuntimeRow]] = defaultdict(list)
+    path = folder / INDEX
+    try:
+        for number, values in enumerate(_of_index(_read(path, grounds)) if path in files else ()):
+            session = _session_of(values)
+            entries[session].append(RuntimeRow(_INDEX_ROWS, row_key_text((number,)), values, session))
+        for path in sort_newest_first(each for each in files if each.name != INDEX):
+            name = path.relative_to(folder).as_posix().removesuffix(_PACKED)
+            session = name.removesuffix(".jsonl")
+            yield from entries.pop(session, ())
+            for number, values in enumerate(_of_transcript(_read(path, grounds))):
+                yield RuntimeRow(f"{openclaw_paths.SESSION_FILES}{name}", row_key_text((number,)), values, session)
+    except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
+    for found in entries.values():
+        yield from found
 
 
 def find_session_folder_problem(state_dir: Path, agent: str) -> str:
@@ -86,6 +94,12 @@ def _of_index(data: bytes) -> list[JsonObject]:
     if not isinstance(index, dict):
         raise ValueError("the line is not a JSON object")
     return [{"session_key": key, "entry": entry} for key, entry in sorted(index.items())]
+
+
+def _session_of(row: JsonObject) -> str:
+    """Return the id of the session of an index entry, its key when the entry does not name one."""
+    entry = row["entry"]
+    return str((entry.get("sessionId") if isinstance(entry, dict) else None) or row["session_key"])
 
 
 def _parsed(line: str) -> Any:

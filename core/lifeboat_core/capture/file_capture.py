@@ -466,7 +466,10 @@ class FileCapture:
         as in the head."""
         for path, (data, secrets) in ((path, found) for path, found in tables.items() if path not in kept):
             body, cuts = self.cutter.cut(path, data, secrets)
-            self._note(path, self.overlay.put(path, {entry_metas.CUTS: cuts} if cuts else {}, body))
+            changed = self.overlay.put(path, {entry_metas.CUTS: cuts} if cuts else {}, body)
+            self._note(path, changed)
+            if changed or self._everything:
+                self._look_at(path, data, body)
         for path in former:
             if path not in tables and path not in self.withheld and path not in kept:
                 self._remove(path)

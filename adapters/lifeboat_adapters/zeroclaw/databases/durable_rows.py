@@ -17,13 +17,13 @@ from lifeboat_adapters.contract import Installation, RuntimeRow
 from lifeboat_adapters.database_reading import as_json, columns_of, problem_of_table, read_database, row_key_text
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders, resolve_guarded
-from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.small_files import read_small, sort_newest_first
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_folders, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.databases import brain_database
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 
-Where = tuple[str, tuple[str, ...]]
+Where = tuple[str, tuple[str | None, ...]]
 
 CRON, KNOWLEDGE, SESSIONS = "cron/jobs.db", "knowledge.db", "sessions/sessions.db"
 STRANDED = "stranded"
@@ -32,6 +32,7 @@ STRANDED = "stranded"
 _ALL: Where = ("1", ())
 _NONE: Where = ("0", ())
 _OF_RUNS = ("locked_at", "last_run", "last_status", "last_output")
+_METADATA, _SESSION = "session_metadata", "session_key"
 _OF_TURNS = ("state", "turn_id", "turn_started_at")
 
 
@@ -171,22 +172,42 @@ def _of_sessions(alias: str, found: ZeroClawSources) -> Iterator[RuntimeRow]:
             found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first), found.grounds
         )
     if found.is_first:
-        for path in found.transcripts:
+        for path in sort_newest_first(found.transcripts):
             yield from _of_file(path, found.grounds)
 
 
 def _of_transcripts(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[RuntimeRow]:
-    columns, _ = columns_of(connection, "session_metadata")
+    columns, _ = columns_of(connection, _METADATA)
     where, parameters = _of_agent(columns, "agent_alias", alias, is_first=is_first)
-    metadata = f"{zeroclaw_paths.SESSIONS}session_metadata.jsonl"
-    yield from _table(connection, metadata, "session_metadata", (where, parameters), left_out=_OF_TURNS)
-    if "session_key" in columns:
+    if _SESSION in columns:
         own = f"session_key IN (SELECT session_key FROM session_metadata WHERE {where})"
         nameless = " OR session_key NOT IN (SELECT session_key FROM session_metadata)" if is_first else ""
         chosen: Where = (own + nameless, parameters)
     else:
         chosen = _ALL if is_first else _NONE
-    yield from _table(connection, f"{zeroclaw_paths.SESSIONS}sessions.jsonl", "sessions", chosen)
+    last: dict[str | None, int] = {}
+    tables: dict[str, Where] = {_METADATA: (where, parameters), "sessions": chosen}
+    for name in list(tables):
+        columns, _ = columns_of(connection, name)
+        if _SESSION not in columns:
+            # Rows that do not name their session are part of no conversation.
+            yield from _session_table(connection, name, tables.pop(name))
+            continue
+        # The ids of messages grow, so the greatest one tells which session is the newest.
+        newest = "max(id)" if "id" in columns else "0"
+        query = f"SELECT {_SESSION}, {newest} FROM {name} WHERE {tables[name][0]} GROUP BY {_SESSION}"
+        for key, number in connection.execute(query, tables[name][1]):
+            last[key] = number if isinstance(number, int) else 0
+    for key in sorted(last, key=lambda key: (last[key], str(key)), reverse=True):
+        for name in tables:
+            yield from _session_table(connection, name, (f"{_SESSION} IS ?", (key,)), conversation=str(key))
+
+
+def _session_table(
+    connection: sqlite3.Connection, name: str, chosen: Where, *, conversation: str = ""
+) -> Iterator[RuntimeRow]:
+    path, left_out = f"{zeroclaw_paths.SESSIONS}{name}.jsonl", _OF_TURNS if name == _METADATA else ()
+    return _table(connection, path, name, chosen, left_out=left_out, conversation=conversation)
 
 
 def _of_agent(columns: list[str], column: str, alias: str, *, is_first: bool) -> Where:
@@ -203,7 +224,8 @@ def _of_file(path: Path, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     for number, line in enumerate(lines):
-        yield RuntimeRow(f"{zeroclaw_paths.SESSIONS}files/{path.name}", row_key_text((number,)), _object(line))
+        archived = f"{zeroclaw_paths.SESSIONS}files/{path.name}"
+        yield RuntimeRow(archived, row_key_text((number,)), _object(line), path.name)
 
 
 def _object(line: str) -> JsonObject:
@@ -215,7 +237,13 @@ def _object(line: str) -> JsonObject:
 
 
 def _table(
-    connection: sqlite3.Connection, path: str, name: str, chosen: Where, *, left_out: tuple[str, ...] = ()
+    connection: sqlite3.Connection,
+    path: str,
+    name: str,
+    chosen: Where,
+    *,
+    left_out: tuple[str, ...] = (),
+    conversation: str = "",
 ) -> Iterator[RuntimeRow]:
     """Yield the chosen rows of a table by key, none when the table does not exist."""
     columns, keys = columns_of(connection, name)
@@ -229,4 +257,4 @@ def _table(
     for values in connection.execute(query, parameters):
         row = dict(zip(columns, values[count:], strict=True))
         kept = {column: as_json(value) for column, value in row.items() if column not in left_out}
-        yield RuntimeRow(path, row_key_text(values[:count]), kept)
+        yield RuntimeRow(path, row_key_text(values[:count]), kept, conversation)
