@@ -90,7 +90,7 @@ def test_a_home_that_two_runtimes_could_have_made_is_taken_when_one_is_named(tmp
 def test_the_home_of_another_runtime_is_refused_by_name(tmp_path: Path, home: str) -> None:
     runtime, name, files = HOMES[home]
     folder = _make(tmp_path / name, files)
-    with pytest.raises(NotAWorkspace, match=rf"belongs to {runtime} \("):
+    with pytest.raises(NotAWorkspace, match=rf"belongs to the runtime {runtime} \("):
         adapter_registry.recognise_workspace(folder)
 
 

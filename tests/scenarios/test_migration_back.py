@@ -102,7 +102,7 @@ def test_what_has_no_place_there_is_named_and_stays(moved: Moved) -> None:
 
     fates = [each for each in moved.report["fates"] if each["outcome"] == "omitted"]
     omitted = {name: each["reason"] for each in fates for name in each["names"]}
-    assert omitted["raw/zeroclaw-home/config.toml"] == "specific to zeroclaw; the data stays in the archive"
+    assert omitted["raw/zeroclaw-home/config.toml"] == "specific to zeroclaw; kept in the archive"
     assert moved.report["outcomes"]["omitted"] >= len(omitted) >= 4
 
 

@@ -331,7 +331,7 @@ def _problems_of_memories(rule: MemoryRule) -> Iterator[str]:
             "writes to this file"
         )
     if rule.divide is Division.FILE and rule.new and "{id}" not in rule.new:
-        yield 'divide = "file" stores one memory per file, so the file name in new must contain {id}'
+        yield 'divide = "file" stores one memory per file, so the file name in the setting `new` must contain {id}'
 
 
 def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:

@@ -313,7 +313,7 @@ class AdapterConformance(ABC):
             section = databases.memory_of(installation, row.values)
             made = databases.row_of(record_of(section), "root")
             differing = {name for name, value in row.values.items() if made.get(name) != value}
-            assert not differing, f"an unchanged row gets other values in these columns: {sorted(differing)}"
+            assert not differing, f"the row of an unchanged memory would change in the columns {sorted(differing)}"
 
     def test_an_edited_memory_keeps_the_columns_of_its_row(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))

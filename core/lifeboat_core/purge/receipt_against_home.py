@@ -60,7 +60,9 @@ def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
         yield report_wrong(_KEPT, "differs")
     elif kept.changed_at > receipt.changed_at:
         yield report_open(
-            _KEPT, f"is newer, changed at {kept.changed_at}; to export it: lifeboat receipts export {receipt.id}"
+            _KEPT,
+            f"is newer than this file (changed at {kept.changed_at}). To export the newer receipt: "
+            f"lifeboat receipts export {receipt.id}",
         )
 
 

@@ -127,7 +127,9 @@ class RuntimeConformance(AdapterConformance):
         before = harness.memories()
         harness.restore(target, adopt=True)
         harness.capture()
-        assert harness.memories() == before, "a restore followed by a capture changed memories"
+        assert harness.memories() == before, (
+            "after a restore and a new capture, the memories differ from the restored ones"
+        )
         assert not harness.capture().changed, (
             "captures of the restored agent create new sequences although nothing changed"
         )

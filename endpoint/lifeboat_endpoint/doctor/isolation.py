@@ -45,8 +45,8 @@ def _apart(api: str, worker: str) -> DoctorFinding:
     """Return the finding for a database that isolates tenants; it also names what each role sees of all tenants."""
     result = (
         f"row-level security is forced on every table. The role {api} sees the rows of one tenant "
-        "at a time; without a tenant, the role sees only the notes, the schema version and the end of "
-        f"the audit. The role {worker} sees the tokens, keys and audit of all tenants"
+        "at a time; while no tenant is set, the role sees only the schema version, the server's notes and the last row "
+        f"of the audit log. The role {worker} sees the tokens, keys and audit logs of all tenants"
     )
     return DoctorFinding(DoctorLevel.OK, TITLE, result)
 

@@ -166,7 +166,7 @@ class SealedFileStore(TenantService):
             sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
             row = self._metadata.row(sql.HEAD_TAG, (agent_id,))
             if (None if row is None else row[0]) != expected:
-                raise errors.HeadMoved("another machine changed the log of the agent first")
+                raise errors.HeadMoved("another machine wrote to the remote at the same time")
             self._metadata.execute(sql.DROP_HEAD, (agent_id,))
             self._metadata.execute(sql.ADD_HEAD, (agent_id, tag, len(data), sealed, self._now()))
         return tag

@@ -79,7 +79,9 @@ KINDS: Mapping[str, PieceKind] = {
         "each row of @DATA (AICF 2.0)", "semantic", "aicf:v2", "the text has one line `column: value` for each column"
     ),
     TEXT: PieceKind("@NOTES, @CONTEXT, free text", "semantic", "aicf:text", "the memory contains the text"),
-    UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the memory contains the unchanged lines"),
+    UNKNOWN: PieceKind(
+        "unknown section", "semantic", "aicf:unknown", "the memory contains the lines of the section, unchanged"
+    ),
 }
 
 LEVELS: Mapping[str, float] = {"HIGH": 0.9, "MEDIUM": 0.6, "LOW": 0.3}

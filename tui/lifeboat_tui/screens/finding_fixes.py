@@ -20,7 +20,7 @@ class FindingFix:
 
 _PLACES = (
     (("doctor", "--remote"), "remotes", "open the remotes (press t there to test a remote)", False),
-    (("keys",), "keys", "open the keys", False),
+    (("keys",), "keys", "open the screen with the keys", False),
     (("config",), "settings", "open the settings", False),
     (("remote",), "remotes", "open the remotes", False),
     (("agents", "adopt"), "remotes", "open the remotes", False),

@@ -210,7 +210,7 @@ class BucketFiles:
         """Raises HeadMoved if the head is not the expected one."""
         found = self.head(agent_id)
         if (None if found is None else found[1]) != expected:
-            raise HeadMoved("another machine changed the log of the agent first")
+            raise HeadMoved("another machine wrote to the remote at the same time")
 
     def _lease(self, agent_id: str) -> WriterLease:
         if agent_id not in self._leases:

@@ -170,7 +170,7 @@ class FolderFiles:
             with lock.held():
                 known = self._head(folder)
                 if (None if known is None else _tag(known)) != expected:
-                    raise HeadMoved("another machine changed the log of the agent first")
+                    raise HeadMoved("another machine wrote to the remote at the same time")
                 self._replace_head(folder, data, lock)
         return _tag(data)
 

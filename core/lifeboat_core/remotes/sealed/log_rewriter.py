@@ -155,7 +155,7 @@ class LogRewriter:
         unnamed = (file for file in self._files.names(agent_id) if file.name not in named)
         old = [file.name for file in unnamed if _is_left(file) or log_file_names.is_superseded(file.name, generation)]
         if not self._heads.is_current(loaded):
-            raise HeadMoved("another machine changed the log of the agent first")
+            raise HeadMoved("another machine wrote to the remote at the same time")
         for name in old:
             self._files.remove(agent_id, name)
         self._files.remove_unfinished(agent_id, lambda name: log_file_names.is_superseded(name, generation))
