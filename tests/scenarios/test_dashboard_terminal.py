@@ -98,6 +98,6 @@ def test_closing_it_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
 
 def test_a_terminal_that_shrinks_and_grows_is_drawn_anew(terminal: Terminal) -> None:
     terminal.resize(50, 12)
-    terminal.shows("50x12 is too small")
+    terminal.shows("The terminal is 50x12; the dashboard needs 60x15.")
     terminal.resize(80, 24)
     terminal.shows("Agents [1]", "sync")

@@ -134,7 +134,7 @@ async def test_an_event_shows_at_once_what_changed() -> None:
         link.happens({"event": "agent"})
         await settled(pilot)
         assert any("✖ error" in line and "the disk is full" in line for line in text_of(pilot).splitlines())
-        assert "2 of 4 need you" in text_of(pilot)
+        assert "2 of 4 need action" in text_of(pilot)
 
 
 async def test_what_was_last_known_is_painted_before_anybody_answers() -> None:
@@ -164,7 +164,7 @@ async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_sta
         link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
         link.happens({"event": "connection"})
         await settled(pilot)
-        assert "daemon is not running since 14:02:00. Press S to start it" in text_of(pilot)
+        assert "daemon is not running since 14:02:00. Press S to start the daemon" in text_of(pilot)
         assert "all agents safe" not in text_of(pilot)
         await press(pilot, "S")
         assert ("daemon", "start") in words_of(link)
@@ -269,7 +269,7 @@ async def test_it_fits_every_terminal(size: tuple[int, int]) -> None:
 
 async def test_a_terminal_that_is_too_small_gets_one_clear_line() -> None:
     async with dashboard(size=(50, 12)) as pilot:
-        assert "The terminal is too small: 50x12. The dashboard needs 60x15." in text_of(pilot)
+        assert "The terminal is 50x12; the dashboard needs 60x15." in text_of(pilot)
         await pilot.resize_terminal(100, 30)
         await settled(pilot)
         assert "bookkeeper" in text_of(pilot)

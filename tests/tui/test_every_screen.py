@@ -101,7 +101,7 @@ async def test_without_the_daemon_a_banner_names_the_key_that_starts_it(screen: 
     link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
     async with opened(screen, link) as pilot:
         shown = text_of(pilot)
-        assert "The daemon is not running since 14:02:00. Press S to start it" in " ".join(shown.split())
+        assert "The daemon is not running since 14:02:00. Press S to start the daemon" in " ".join(shown.split())
 
 
 async def test_no_banner_lies_over_the_first_run_while_the_daemon_is_not_running() -> None:
@@ -116,7 +116,7 @@ async def test_no_banner_lies_over_the_first_run_while_the_daemon_is_not_running
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50)], ids=str)
 async def test_it_is_drawn_at_every_size_with_ascii_alone(screen: str, size: tuple[int, int]) -> None:
     async with opened(screen, size=size, ascii=True) as pilot:
-        assert "too small" not in text_of(pilot)
+        assert "the dashboard needs" not in text_of(pilot)
         lines = text_of(pilot).splitlines()
         assert lines[0].strip() and lines[-1].strip(), "header and footer are there"
 
@@ -124,7 +124,7 @@ async def test_it_is_drawn_at_every_size_with_ascii_alone(screen: str, size: tup
 @every_screen
 async def test_below_the_smallest_size_there_is_one_sentence(screen: str) -> None:
     async with opened(screen, size=(59, 15)) as pilot:
-        assert text_of(pilot).strip() == "The terminal is too small: 59x15. The dashboard needs 60x15."
+        assert text_of(pilot).strip() == "The terminal is 59x15; the dashboard needs 60x15."
 
 
 @every_screen

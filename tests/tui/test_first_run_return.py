@@ -164,9 +164,9 @@ async def test_without_the_key_there_is_no_next_step() -> None:
 @pytest.mark.parametrize(
     ("agents", "said"),
     [
-        ([], "stick has no agent"),
+        ([], "the remote stick contains no agent to restore"),
         ([away(here="Juniper")], "is already on this machine"),
-        ([away(sequence=None)], "no sequence of Juniper"),
+        ([away(sequence=None)], "the remote stick contains no captured state of Juniper yet"),
     ],
 )
 @driven
@@ -209,7 +209,7 @@ async def test_where_nobody_was_reached_nothing_is_said_of_its_agents() -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "return", 3)
         await press(pilot, "ctrl+n")
-        assert "has no agent" not in text_of(pilot) and "3 Agent" in text_of(pilot)
+        assert "contains no agent" not in text_of(pilot) and "3 Agent" in text_of(pilot)
 
 
 # Directory and preview --------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ async def test_places_say_where_and_in_which_sequences_words_stood(size: tuple[i
         said = text_of(pilot)
         assert "notes/3.md:12" in said and "[rudder]" in said and "there" in said and "gone" in said
         await press(pilot, "down")
-        assert "in sequences 2 to 4, then removed" in text_of(pilot)
+        assert "The match is in sequences 2 to 4. It was removed afterwards." in text_of(pilot)
 
 
 async def test_the_command_that_finds_the_same_is_copied() -> None:

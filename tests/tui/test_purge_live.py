@@ -191,7 +191,7 @@ async def test_at_an_endpoint_it_happens_at_once_with_the_second_token(
             wizard(pilot).query_one("#go", Button).focus()
             await pilot.press("D")
             said = await ends(pilot)
-            assert "boat: done" in said and "boat: waits" not in said
+            assert "boat: done" in said and "boat: waiting" not in said
             assert token not in pilot.app.export_screenshot() + said
         assert all(token.encode() not in file.read_bytes() for file in files_below(tmp_path / "machine/home"))
 

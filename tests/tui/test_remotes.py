@@ -101,12 +101,13 @@ async def test_the_detail_has_every_agent_and_why_one_is_not_well() -> None:
     async with dashboard(copies(HOME), screen="remotes") as pilot:
         shown = text_of(pilot)
         assert "sequence 44" in shown and "nothing yet, never verified: desktop writes it" in shown
-        assert "pinned to ab12" in shown and ", optional" in shown
+        assert "only this TLS certificate is accepted: ab12" in shown and ", optional" in shown
 
 
 async def test_without_any_it_says_what_that_means_and_which_key_adds_one() -> None:
     async with dashboard(copies(), screen="remotes") as pilot:
-        assert "on this disk only" in text_of(pilot) and "Press a" in text_of(pilot)
+        shown = text_of(pilot)
+        assert "If this disk fails, your agents are lost." in shown and "Press a to add a remote" in shown
         for key in "tTx":
             await press(pilot, key)
             assert notes(pilot)[-1].endswith("there is no remote yet; press a to add one")
@@ -296,7 +297,7 @@ async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> Non
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "t")
         shown = text_of(pilot)
-        assert "home: 1 of 2 checks failed" in shown and "2 test agents remain on the remote" in shown
+        assert "The remote home failed 1 of 2 checks" in shown and "2 test agents remain on the remote" in shown
         assert shown.index("failed: it keeps") < shown.index("it gives back")
         assert isinstance(pilot.app.screen, OutcomeScreen)
         await press(pilot, "enter")
@@ -355,7 +356,7 @@ async def test_s_brings_everything_there_and_says_what_is_left() -> None:
     link.answers(["sync"], {"agents": agents})
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "s")
-        assert notes(pilot)[-1] == "2 agents synced; 1 not yet on all remotes"
+        assert notes(pilot)[-1] == "2 agents captured and pushed; 1 not yet on all remotes"
 
 
 @pytest.mark.parametrize("key", ["t", "s", "T", "x"])
@@ -430,7 +431,8 @@ async def test_an_agent_is_adopted_after_its_changes_were_seen_and_the_machine_t
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "enter", "A")
         shown = text_of(pilot)
-        assert "changed   MEMORY.md" in shown and "6 of 8 were removed: the capture will be held" in shown
+        assert "changed   MEMORY.md" in shown and "were removed." in shown
+        assert "The next capture will be held until you accept it, because 6 of 8" in shown
         await confirm(pilot, "desktop")
         words = ("agents", "adopt", "a1", "--from", "home", "--take-over", "desktop", "--yes")
         assert asked(link, "agents", "adopt")[-1] == (words, "")
@@ -450,7 +452,7 @@ async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:
         await press(pilot, "enter", "down", "A")
         assert notes(pilot)[-1] == "Adopt: this agent is not on this machine; press r to restore it"
         await press(pilot, "down", "r")
-        assert notes(pilot)[-1] == "Restore: the remote has no sequence there yet"
+        assert notes(pilot)[-1] == "Restore: the remote contains no sequence of this agent yet"
 
 
 async def test_a_long_answer_leaves_room_for_its_button_and_is_read_line_by_line() -> None:

@@ -46,7 +46,7 @@ async def wizard(ada: Harbour, **more: str) -> AsyncIterator[Pilot[None]]:
 
 
 async def says(pilot: Pilot[None], text: str) -> None:
-    await until(pilot, lambda: text in text_of(pilot))
+    await until(pilot, lambda: text in " ".join(text_of(pilot).split()))
 
 
 async def kill(daemon: Daemon) -> None:

@@ -13,4 +13,5 @@ def test_a_restore_that_left_something_out_is_no_success() -> None:
         to="/ws",
         left_out=(LeftOut("pic.png", "its content differs from the signed content"),),
     )
-    assert next(describe_restored(done)) == ("warning", "Restored sequence 3 of Juniper to /ws, without 1 file.")
+    said = "Restored sequence 3 of Juniper to /ws, but 1 file could not be restored."
+    assert next(describe_restored(done)) == ("warning", said)

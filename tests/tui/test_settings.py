@@ -133,7 +133,7 @@ async def test_a_text_is_tried_out_before_it_is_kept() -> None:
         await to(pilot, "retention.daily")
         await press(pilot, "e")
         await type_in(pilot, "soon")
-        assert "Not valid: the value must be a time like 30s" in text_of(pilot) and changed(link) == []
+        assert "The value is not valid: the value must be a time like 30s" in text_of(pilot) and changed(link) == []
         assert pilot.app.screen.query_one("#answer", Input).value == "soon"
         link.answers(["config", "check", "retention.daily"], {"ok": True})
         await type_in(pilot, "60d")

@@ -137,7 +137,8 @@ async def test_what_is_not_captured_is_told_on_the_line_of_the_workspace() -> No
     async with _shown() as pilot:
         await press(pilot, "home")
         assert _here(pilot) == "workspace"
-        assert "not kept yet" in text_of(pilot) and "Press s to capture it" in text_of(pilot)
+        shown = text_of(pilot)
+        assert "The current changes are not captured yet." in shown and "Press s to capture them." in shown
 
 
 async def test_a_comparison_that_was_cut_says_how_to_see_all() -> None:
@@ -319,7 +320,7 @@ async def test_a_sequence_gets_a_name() -> None:
         assert isinstance(pilot.app.screen, TextDialog)
         await press(pilot, *"calm", "enter")
         assert _asked(link, "label") == [("label", ada_of(link), "5", "calm")]
-        assert "Sequence 5 is called: calm" in notes(pilot)
+        assert "Sequence 5 is now named: calm" in notes(pilot)
 
 
 async def test_an_empty_name_takes_it_away() -> None:

@@ -251,10 +251,8 @@ class LifeboatScreen(Screen[None]):
         tiny = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         self.set_class(tiny, "-tiny")
         if tiny:
-            said = (
-                f"The terminal is too small: {event.size.width}x{event.size.height}. The dashboard needs "
-                f"{SMALLEST[0]}x{SMALLEST[1]}."
-            )
+            now, needed = (f"{width}x{height}" for width, height in (event.size, SMALLEST))
+            said = f"The terminal is {now}; the dashboard needs {needed}."
             self.query_one("#too-small", Static).update(said)
 
     # Actions ----------------------------------------------------------------------------------------------------
