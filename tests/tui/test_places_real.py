@@ -100,14 +100,14 @@ async def test_a_folder_is_looked_at_added_tried_out_and_removed(isolated_home: 
     (tmp_path / "stick").mkdir()
     Context.open().keys().ensure(StoreKind.FILE)
     async with live("remotes") as pilot:
-        await until(pilot, lambda: "on this disk only" in text_of(pilot))
+        await until(pilot, lambda: "If this disk fails, your agents are lost." in text_of(pilot))
         await pilot.press("a")
         await pilot.pause()
         form = pilot.app.screen
         form.query_one("#name", Input).value = "stick"
         form.query_one("#address", Input).value = str(tmp_path / "stick")
         await pilot.press("enter")
-        await until(pilot, lambda: "can read nothing" in text_of(pilot) and isinstance(pilot.app.focused, Button))
+        await until(pilot, lambda: "folder is encrypted." in text_of(pilot) and isinstance(pilot.app.focused, Button))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("enter")
@@ -116,7 +116,7 @@ async def test_a_folder_is_looked_at_added_tried_out_and_removed(isolated_home: 
         await until(pilot, lambda: "stick passed" in text_of(pilot))
         await pilot.press("escape", "x")
         await answer(pilot, ConfirmDialog, phrase="stick")
-        await until(pilot, lambda: "on this disk only" in text_of(pilot))
+        await until(pilot, lambda: "If this disk fails, your agents are lost." in text_of(pilot))
 
 
 async def test_a_setting_is_tried_out_kept_and_taken_back(isolated_home: Path) -> None:

@@ -49,7 +49,7 @@ async def test_a_person_looks_compares_names_verifies_and_finds(workspace: Path)
         await pilot.press("escape")
 
         await pilot.press("t", *"boat", "enter")
-        await until(pilot, lambda: "Sequence 1 is called: boat" in notes(pilot), "the name")
+        await until(pilot, lambda: "Sequence 1 is now named: boat" in notes(pilot), "the name")
         await pilot.press("v")
         await until(pilot, lambda: any("sequence 1 verified" in note for note in notes(pilot)), "verify")
 

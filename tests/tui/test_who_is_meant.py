@@ -108,7 +108,7 @@ async def test_a_mistake_beside_the_screen_is_told_without_its_text_and_the_rest
     async with dashboard(link) as pilot:
         monkeypatch.setattr(type(pilot.app.screen), "load", mistaken)
         await press(pilot, "ctrl+r")
-        assert "Internal error" in notes(pilot)[-1] and "ValueError" in notes(pilot)[-1]
+        assert "An internal error occurred" in notes(pilot)[-1] and "ValueError" in notes(pilot)[-1]
         assert not any("swordfish" in note for note in notes(pilot))
 
 
