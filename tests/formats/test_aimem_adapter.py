@@ -320,7 +320,7 @@ def test_what_of_an_agent_stands_in_no_bundle_is_told():
     state.put("principals.json", json_codec.encode_json({"principals": [{"id": "p1"}, {"id": "p2"}, "odd"]}))
     state.put("credentials.json", json_codec.encode_json({"credentials": [{"id": "c1"}]}))
     assert fates_of(state) == {
-        ("setting", "identity: its structured fields"): "omitted",
+        ("setting", "identity: structured fields"): "omitted",
         ("principal", "p1"): "omitted",
         ("principal", "p2"): "omitted",
         ("credential", "c1"): "omitted",

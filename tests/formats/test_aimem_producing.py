@@ -234,7 +234,7 @@ def test_what_looks_like_a_secret_stops_the_bundle():
 def test_options_that_make_no_bundle_are_refused_with_a_way_out(options):
     with pytest.raises(InterchangeError) as refused:
         exported(MemoryState(), **options)
-    assert refused.value.fix.startswith("the same command with --")
+    assert refused.value.fix.startswith("run the same command with --")
 
 
 def test_without_a_name_for_the_installation_the_agent_gives_one():

@@ -95,7 +95,7 @@ def test_a_state_comes_back_from_a_pure_bundle_but_for_what_the_receipt_names(st
     back, told = records_of(taken(data)), {}
     for fate in produced.fates:
         if fate.kind == "memory":
-            told[fate.name] = {name for name in fate.reason.removeprefix("without ").split(", ") if name}
+            told[fate.name] = {name for name in fate.reason.removeprefix("exported without these fields: ").split(", ") if name}
     for name, record in records_of(state).items():
         found, lost = back[name], told[name]
         wrong = {key for key in ("memory_type", "category", "namespace", "tags", "confidence", "source")
@@ -178,7 +178,7 @@ def test_what_another_format_knows_of_a_memory_travels_untouched():
     back = records_of(taken(exported(state)[0]))[name]
     assert back["x_aicf"] == own and back["x_aionforge"] == {"id": "n1"}
     lost = [fate for fate in bundle_export.list_export_losses(state, ProducerOptions(pure=True)) if fate.name == name]
-    assert [fate.reason for fate in lost] == ["without category, ext, source"]
+    assert [fate.reason for fate in lost] == ["exported without these fields: category, ext, source"]
 
 
 def test_an_edit_between_two_bundles_goes_along_and_what_was_not_edited_stays():

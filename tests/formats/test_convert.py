@@ -490,7 +490,7 @@ def test_a_person_is_shown_the_losses_and_asked_and_a_no_writes_nothing(
     words = ["alf", "convert", f"agent:{ada.agent.name}", "--to", "plain", "-o", str(target)]
     assert program.run_command(words) == program.INTERRUPTED
     assert "3 memories omitted: it holds facts only" in capsys.readouterr().err
-    assert len(asked) == 1 and "leave out" in asked[0]
+    assert len(asked) == 1 and "leave 3 items out" in asked[0]
     assert_nothing_left(ada.context, target)
     monkeypatch.setattr(click, "confirm", lambda *_, **__: True)
     assert program.run_command(words) == 0

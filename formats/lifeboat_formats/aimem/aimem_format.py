@@ -49,7 +49,7 @@ SALVAGE = "salvage"
 OPTIONS = (
     FormatOption(
         "scope",
-        "memories to export: all (FULL), protected (DNA_ONLY) or recent (SINCE)",
+        "which memories: FULL (all), DNA_ONLY (protected), SINCE (recent)",
         OptionKind.CHOICE,
         SCOPES,
         FULL,
