@@ -95,7 +95,8 @@ def test_a_state_comes_back_from_a_pure_bundle_but_for_what_the_receipt_names(st
     back, told = records_of(taken(data)), {}
     for fate in produced.fates:
         if fate.kind == "memory":
-            told[fate.name] = {name for name in fate.reason.removeprefix("exported without these fields: ").split(", ") if name}
+            names = fate.reason.removeprefix("exported without these fields: ")
+            told[fate.name] = {name for name in names.split(", ") if name}
     for name, record in records_of(state).items():
         found, lost = back[name], told[name]
         wrong = {key for key in ("memory_type", "category", "namespace", "tags", "confidence", "source")

@@ -49,7 +49,7 @@ SALVAGE = "salvage"
 OPTIONS = (
     FormatOption(
         "scope",
-        "which memories: FULL (all), DNA_ONLY (protected), SINCE (recent)",
+        "memories to export: FULL, DNA_ONLY (protected), SINCE (recent)",
         OptionKind.CHOICE,
         SCOPES,
         FULL,
