@@ -32,13 +32,13 @@ def read(state: Path, named: str, config: Path | None = None) -> config_includes
 
 def test_no_link_in_the_place_of_an_included_file_leads_out_of_the_runtimes_folder(state: Path) -> None:
     (state / "part.json5").symlink_to("../elsewhere/part.json5")
-    with pytest.raises(RuntimeConfigError, match="its path contains a symbolic link"):
+    with pytest.raises(RuntimeConfigError, match="the path of the file contains a symbolic link"):
         read(state, "./part.json5")
 
 
 def test_no_link_in_the_place_of_a_folder_leads_out_of_the_runtimes_folder(state: Path) -> None:
     (state / "parts").symlink_to("../elsewhere")
-    with pytest.raises(RuntimeConfigError, match="its path contains a symbolic link"):
+    with pytest.raises(RuntimeConfigError, match="the path of the file contains a symbolic link"):
         read(state, "./parts/part.json5")
 
 
@@ -46,7 +46,7 @@ def test_no_link_of_an_included_file_that_a_part_includes_leads_out(state: Path)
     (state / "parts").mkdir()
     (state / "parts/first.json5").write_text('{ $include: "./second.json5" }')
     (state / "parts/second.json5").symlink_to("../../elsewhere/part.json5")
-    with pytest.raises(RuntimeConfigError, match="its path contains a symbolic link"):
+    with pytest.raises(RuntimeConfigError, match="the path of the file contains a symbolic link"):
         read(state, "./parts/first.json5")
 
 
@@ -54,7 +54,7 @@ def test_no_link_leads_out_where_the_configuration_lies_elsewhere(state: Path, t
     (state / "part.json5").symlink_to("../elsewhere/part.json5")
     config = tmp_path / "configs" / "openclaw.json"
     config.parent.mkdir()
-    with pytest.raises(RuntimeConfigError, match="its path contains a symbolic link"):
+    with pytest.raises(RuntimeConfigError, match="the path of the file contains a symbolic link"):
         read(state, str(state / "part.json5"), config)
 
 
@@ -97,5 +97,5 @@ def test_a_link_that_takes_the_place_of_an_included_file_while_it_is_read_is_not
         return found
 
     monkeypatch.setattr(os.path, "realpath", exchanged)
-    with pytest.raises(RuntimeConfigError, match="its path contains a symbolic link"):
+    with pytest.raises(RuntimeConfigError, match="the path of the file contains a symbolic link"):
         read(state, "./part.json5")

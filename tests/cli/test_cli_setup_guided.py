@@ -109,8 +109,8 @@ def test_ctrl_c_at_a_question_begins_a_new_line(workspace: Path, questions: tupl
         assert terminal.interrupted() == 130
     lines = [line for line in click.unstyle(terminal.said).splitlines() if line]
     assert lines[-2:] == [
-        "Finished steps stay done. To continue: lifeboat setup",
-        "Stopped. No change was left incomplete.",
+        "The setup was stopped. Finished steps stay done. To continue: lifeboat setup",
+        "The command was stopped. No change was left incomplete.",
     ]
 
 

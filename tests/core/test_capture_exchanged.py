@@ -105,7 +105,7 @@ def test_a_folder_that_became_a_link_meanwhile_is_named_and_nothing_of_it_counts
 
     jail.files.open_regular = open_regular  # type: ignore[method-assign]
     report = jail.ada.capture()
-    assert report.unread["artifacts/notes/one.md"] == "its path contains a symbolic link"
+    assert report.unread["artifacts/notes/one.md"] == "the path of the file contains a symbolic link"
     kept = jail.ada.kept()
     assert kept["notes/one.md"][1] == b"first one.md\n"
     assert {f"notes/{name}" for name in NAMES} <= set(kept)

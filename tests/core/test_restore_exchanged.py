@@ -132,7 +132,7 @@ def test_a_restore_that_meets_a_link_names_the_command_that_takes_it_away(jail: 
             jail.exchange()
 
     jail.files.before = before
-    with raises_code(RestoreError.RESTORE_FAILED, match="its path contains a symbolic link") as caught:
+    with raises_code(RestoreError.RESTORE_FAILED, match="the path of the file contains a symbolic link") as caught:
         jail.restore()
     assert caught.value.fix == f"mv {jail.notes} {jail.notes}.aside"
     jail.files.heal()

@@ -122,7 +122,7 @@ def test_a_hook_is_not_written_through_a_link(tmp_path: Path, name: str, monkeyp
     monkeypatch.setattr(session_hook_setup, "_run_steps", lambda context, planned: None)
     context = ada.context
     monkeypatch.setitem(context.environment, "PATH", f"{fake.folder}:/usr/bin:/bin")  # type: ignore[arg-type]
-    with pytest.raises(SystemRefused, match="its path contains a symbolic link"):
+    with pytest.raises(SystemRefused, match="the path of the file contains a symbolic link"):
         session_hook_setup.install_hook(context, agents.find_agent(context, "ada"))
     assert list(outside.iterdir()) == []
 

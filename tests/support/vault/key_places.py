@@ -32,7 +32,7 @@ class KeyPlace(Protocol):
 class FilePlace:
     """A key in a file."""
 
-    told = r"file:.*endpoint\.key has no key"
+    told = r"file:.*endpoint\.key contains no key"
 
     def __init__(self, folder: Path) -> None:
         self.spec = key_file(folder)
@@ -48,7 +48,7 @@ class FilePlace:
 class KmsPlace:
     """A key in the fake AWS KMS."""
 
-    told = "refuses to decrypt"
+    told = "refused to decrypt"
 
     def __init__(self, kms: FakeKms) -> None:
         self.spec = kms.spec()
@@ -64,7 +64,7 @@ class KmsPlace:
 class TransitPlace:
     """A key in the fake transit engine."""
 
-    told = "refuses to decrypt"
+    told = "refused to decrypt"
 
     def __init__(self, transit: FakeTransit) -> None:
         self.spec = transit.spec()
