@@ -69,7 +69,7 @@ def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: 
         _say(terminal, "Show the recovery words now")
         _say(terminal, "Encrypt the key with a passphrase", "n")
         words = _write_down(terminal)
-        _say(terminal, "Where is it", "3")
+        _say(terminal, "Where is the remote", "3")
         _say(terminal, "Name of the remote")
         _say(terminal, "Folder of the remote", str(tmp_path / "stick"))
         _say(terminal, "disconnected at times")
@@ -93,7 +93,7 @@ def test_every_step_can_be_skipped(workspace: Path) -> None:
         _say(terminal, "Enter skips")
         _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
-        assert terminal.left.count("Left: ") == 5
+        assert terminal.left.count("Not done yet: ") == 5
     assert run("agents", "list")["agents"] == [] and Context.open().keys().key_id is None
 
 
@@ -173,7 +173,7 @@ def test_a_join_line_is_never_shown_and_a_wrong_one_can_be_given_again(workspace
         _say(terminal, "Show the recovery words now", "n")
         _say(terminal, "Enter skips", "1")
         _say(terminal, "Name of the remote")
-        _say(terminal, "not shown", "lifeboat-join:hunter-canary")
+        _say(terminal, "input is hidden", "lifeboat-join:hunter-canary")
         terminal.wait_for("To fix it|no join line|not")
         _say(terminal, "Try again", "n")
         _say(terminal, "Install the service", "n")
@@ -189,7 +189,7 @@ def test_a_join_line_makes_an_endpoint_a_second_copy(workspace: Path, tmp_path: 
         _say(terminal, "Show the recovery words now", "n")
         _say(terminal, "Enter skips", "1")
         _say(terminal, "Name of the remote")
-        _say(terminal, "not shown", endpoint.join)
+        _say(terminal, "input is hidden", endpoint.join)
         terminal.wait_for("home has sequence 0")
         _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
@@ -231,7 +231,7 @@ def words(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
 
 def _begin_return(terminal: Terminal, stick: Path) -> None:
     _say(terminal, "Your choice", "2")
-    _say(terminal, "Where is it", "3")
+    _say(terminal, "Where is the remote", "3")
     _say(terminal, "Name of the remote")
     _say(terminal, "Folder of the remote", str(stick))
     _say(terminal, "disconnected at times")
