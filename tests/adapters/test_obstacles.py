@@ -215,7 +215,7 @@ def test_no_file_elsewhere_is_read_through_a_link(runtime: Runtime, tmp_path: Pa
         file.symlink_to(other)
         said = runtime.read()
         assert OUTSIDE not in said, file
-        assert "contains a symbolic link, which Lifeboat does not follow" in said, file
+        assert "contains a symbolic link" in said, file
         file.unlink()
         kept.rename(file)
 
@@ -262,7 +262,7 @@ def test_a_small_file_of_the_runtime_is_not_read_through_a_link(tmp_path: Path) 
     (tmp_path / "workspace").mkdir()
     link = tmp_path / "runtime" / "jobs.json"
     link.symlink_to(tmp_path / "outside.json")
-    with pytest.raises(OSError, match="contains a symbolic link, which Lifeboat does not follow"):
+    with pytest.raises(OSError, match="contains a symbolic link"):
         read_small(link, GuardedFolders(tmp_path / "workspace", tmp_path / "runtime"))
 
 

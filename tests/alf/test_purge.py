@@ -140,7 +140,7 @@ def test_a_delta_is_refused_with_the_way_to_go(tmp_path):
     path = tmp_path / "a.alf-delta"
     with path.open("wb") as out:
         write_delta(diff_states(MemoryState(), sample_states.make_full_state().copy()), out)
-    with pytest.raises(PurgeError, match="Apply the delta to its base"):
+    with pytest.raises(PurgeError, match="apply the delta to its base"):
         run_purge(path, ["x"], tmp_path / "b")
 
 

@@ -257,7 +257,7 @@ def test_a_key_that_an_agent_brought_wants_its_words_written_down(tmp_path: Path
     run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     run("keys", "prove", "--words-from", tmp_path / "words")
     assert _status()["proven_at"] is not None
-    assert "never proven" not in json.dumps(run("doctor"))
+    assert "never proved" not in json.dumps(run("doctor"))
 
 
 def test_status_tells_which_pair_belongs_to_which_agent(isolated_home: Path) -> None:

@@ -75,12 +75,12 @@ def test_also_where_standard_input_is_asked_for_a_terminal_shows_nothing(
 def test_a_token_that_is_asked_for_is_not_shown(endpoint: RunningEndpoint, context: Context) -> None:
     run("remote", "add", "home", endpoint.join)
     with Terminal("remote", "token", "home") as terminal:
-        terminal.wait_for("The token .not shown")
+        terminal.wait_for(r"The token \(input is hidden")
         terminal.type(SECRET)
         assert terminal.ended() == 1
     assert SECRET not in terminal.said
     with Terminal("remote", "token", "home", "--token-stdin") as terminal:
-        terminal.wait_for("The token .not shown")
+        terminal.wait_for(r"The token \(input is hidden")
         terminal.type(endpoint.token)
         assert terminal.ended() == 0
     assert endpoint.token not in terminal.said
@@ -91,7 +91,7 @@ def test_nothing_entered_is_an_error_that_names_the_help(context: Context) -> No
         terminal.wait_for("The join line")
         terminal.type("")
         assert terminal.ended() == 1
-    assert "the join line is empty" in terminal.said
+    assert "the join line must not be empty" in terminal.said
 
 
 def test_text_that_is_no_address_is_told_how_a_join_line_begins(context: Context) -> None:

@@ -82,7 +82,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexStory]:
 
 
 def test_the_program_trusts_the_hook_by_the_digest_that_lifeboat_expects(story: CodexStory) -> None:
-    assert (story.finding["level"], story.finding["result"]) == ("ok", "its runtime reports when a session ends")
+    assert (story.finding["level"], story.finding["result"]) == (
+        "ok",
+        "the runtime reports the end of each session to Lifeboat",
+    )
 
 
 def test_instructions_memories_rules_and_settings_come_back_byte_for_byte(story: CodexStory) -> None:

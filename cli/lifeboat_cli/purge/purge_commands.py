@@ -21,6 +21,7 @@ from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.safe_text import line_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
                 "of the remote)"
             )
             token = click.prompt(
-                wrap_question(question), default="", show_default=False, hide_input=True, err=True
+                wrap_question(line_text(question)), default="", show_default=False, hide_input=True, err=True
             ).strip()
             misplaced_words.refuse_in_field("the token", token)
             owners |= {config.name: token} if token else {}
