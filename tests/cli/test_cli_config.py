@@ -48,9 +48,9 @@ def test_an_address_from_standard_input_is_never_shown(
 ) -> None:
     give(monkeypatch, f"{ADDRESS}\n")
     said = said_by(capsys, "config", "set", "ping.url", "--stdin")
-    assert "(set, not shown)" in said and "history" not in said
+    assert "(a value is set, but not shown)" in said and "history" not in said
     shown = said_by(capsys, "config", "get", "ping.url") + said_by(capsys, "config", "list")
-    assert "(set, not shown)" in shown and "canary" not in said + shown
+    assert "(a value is set, but not shown)" in shown and "canary" not in said + shown
     found = run("config", "get", "ping.url")
     assert (found["value"], found["set"], found["source"]) == (None, True, "private.toml")
     listed = {each["name"]: each for each in run("config", "list")["settings"]}
@@ -64,7 +64,7 @@ def test_an_address_on_the_command_line_is_taken_with_a_warning(
     isolated_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = said_by(capsys, "config", "set", "ntfy.url", ADDRESS)
-    assert "the history of your shell" in said and "--stdin" in said and "canary" not in said
+    assert "your shell's history" in said and "--stdin" in said and "canary" not in said
     assert "history" not in said_by(capsys, "config", "set", "ntfy.url", "none")
     assert run("config", "get", "ntfy.url")["set"] is False
 
@@ -100,7 +100,7 @@ def test_a_report_for_others_holds_no_address(agent: str, tmp_path: Path, monkey
         everything = b"".join(archive.read(name) for name in archive.namelist())
         settings = json.loads(archive.read("settings.json"))["for_all"]
     assert b"canary" not in everything
-    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(set, not shown)"
+    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(a value is set, but not shown)"
 
 
 # Pausing ----------------------------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_on_a_terminal_the_words_are_shown_and_proven_before_the_key_is_replaced
         assert terminal.ended() == 0
     assert home.context.keys().user_key().words() == words
     assert run("keys", "status")["proven_at"] is not None
-    assert "Ask the services to issue new credentials" in terminal.left and "gateway" in terminal.left
+    assert "Ask the services to issue" in terminal.left and "gateway" in terminal.left
     assert not re.search(r"24\. [a-z]+", terminal.left)
 
 

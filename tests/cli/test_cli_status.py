@@ -239,9 +239,9 @@ def test_each_page_on_a_terminal_is_the_status_of_now_and_nothing_of_the_page_be
 def test_a_page_no_longer_says_that_there_is_no_daemon_once_there_is_one(ada: Protected) -> None:
     daemon = Daemon(ada, lambda one: one)
     with Watching(ada, terminal=True) as watching:
-        watching.wait(lambda: "checks every" in watching.out.getvalue())
+        watching.wait(lambda: "checks the state every" in watching.out.getvalue())
         with Served(ada.context, {"status": daemon.answer}):
-            watching.wait(lambda: "checks every" not in watching.out.getvalue().rpartition("\x1b[H")[2])
+            watching.wait(lambda: "checks the state every" not in watching.out.getvalue().rpartition("\x1b[H")[2])
             watching._over.set()
 
 

@@ -116,7 +116,7 @@ def test_memories_in_another_folder_are_named_with_the_command_that_protects_the
     (made.workspace / "settings.json").write_text('{"autoMemoryDirectory": "~/my notes"}')
     run("agents", "add", made.workspace)
     [found] = [each for each in run("doctor")["findings"] if each["check"] == "left_behind"]
-    assert (found["level"], "my notes (autoMemoryDirectory)" in found["result"]) == ("warning", True)
+    assert (found["level"], "my notes (setting autoMemoryDirectory)" in found["result"]) == ("warning", True)
     agent = run(*shlex.split(found["fix"])[1:])["id"]
     assert list(_records(agent)) == ["High tide is at seven."]
 
@@ -127,7 +127,7 @@ def test_settings_that_cannot_be_read_are_reported(isolated_home: Path) -> None:
     (isolated_home / ".claude.json").write_text('{"mcpServers": ')
     write_files(made.workspace, {f"{PROJECT}/memory/new.md": f"It is {KEY}-search.\n"})
     report = run("sync", expect=1)["agents"][0]
-    assert any(".claude.json is not JSON" in why for why in report["unread"].values())
+    assert any(".claude.json is not valid JSON" in why for why in report["unread"].values())
     assert _contains(isolated_home / ".local", f"{KEY}-search") == []
 
 

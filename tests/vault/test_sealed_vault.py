@@ -194,7 +194,7 @@ def test_content_that_came_back_is_kept_once(twins: tuple[Vault, Vault]) -> None
 def test_a_record_in_another_partition_is_refused_by_its_name(twins: tuple[Vault, Vault]) -> None:
     record = next(twins[1].state().records(QUARTER))
     moved = RecordPut("update", record.id, "memory/partitions/2027-Q1.jsonl", record.line)
-    with pytest.raises(DraftInvalid, match=r"2026-Q4\.jsonl, not in .*2027-Q1"):
+    with pytest.raises(DraftInvalid, match=r"2026-Q4\.jsonl, not to .*2027-Q1"):
         commit(twins[1], Draft({}, [moved]), time_of_day(9))
 
 

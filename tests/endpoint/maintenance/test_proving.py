@@ -89,14 +89,14 @@ def test_a_tenant_whose_key_was_taken_away_is_said_to_be_unreadable(
 ) -> None:
     (tmp_path / "endpoint.key").unlink()
     proof = proof_of(endpoint)
-    assert kinds(proof) == ["key"] and "has no key" in proof.findings[0].message
+    assert kinds(proof) == ["key"] and "contains no key" in proof.findings[0].message
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
 def test_a_key_that_others_can_read_is_said(endpoint: Endpoint, tenant: Tenant, tmp_path: Path) -> None:
     (tmp_path / "endpoint.key").chmod(0o644)
     proof = proof_of(endpoint)
-    assert kinds(proof) == ["key"] and "other users can read it" in proof.findings[0].message
+    assert kinds(proof) == ["key"] and "other users can read the key file" in proof.findings[0].message
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
