@@ -13,7 +13,7 @@ from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.terminal import command_again
 from lifeboat_cli.terminal.fixable_usage_error import FixableUsageError
 from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
-from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.output import CommandOutput, end_question_line
 from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.errors import DiskFull, UnexpectedError
 from lifeboat_core.system_refusals import convert_error
@@ -206,8 +206,6 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
         _say_usage(output, error)
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
-        from lifeboat_cli.terminal.command_session import end_question_line  # only interrupted commands need it
-
         end_question_line(error)
         output.note("The command was stopped. No change was left incomplete.")
         return INTERRUPTED

@@ -12,10 +12,11 @@ import click
 
 from lifeboat_cli.keys import key_status_text, passphrase_input
 from lifeboat_cli.terminal import word_screen
-from lifeboat_cli.terminal.command_session import CommandSession, end_question_line, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import DURATION
+from lifeboat_cli.terminal.output import end_question_line
 from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, open_destination, refuse_mixture
 from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key

@@ -12,8 +12,9 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.terminal import word_screen
-from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, end_question_line, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.output import end_question_line
 from lifeboat_cli.terminal.private_text_files import DASH, IN_FILE, OUT_FILE, open_destination, read_private_text
 from lifeboat_core.errors import WordsError
 from lifeboat_core.exchange.new_file import refuse_existing

@@ -10,8 +10,9 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
 from lifeboat_cli.setup.setup_steps import DONE, MISSING
-from lifeboat_cli.terminal.command_session import CommandSession, end_question_line, session_command
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.output import end_question_line
 from lifeboat_cli.terminal.word_screen import has_terminal
 from lifeboat_core.capture.sync_json import list_left_out
 from lifeboat_core.documents.setup_documents import Did, Setup, Step

@@ -124,14 +124,6 @@ def ask_typed_word(output: CommandOutput, word: str, question: str = "", *, igno
             raise click.Abort
 
 
-def end_question_line(error: BaseException) -> None:
-    """End the line of a question that Ctrl-C or Ctrl-D interrupted, once. click ends the line of an interrupted
-    command, but not that of a question."""
-    if error.__cause__ is None and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
-        click.echo("", err=True)
-        error.__cause__ = error.__context__
-
-
 @contextmanager
 def explain_interruption(session: CommandSession, sentence: str) -> Iterator[None]:
     """Print a sentence if Ctrl-C interrupts work of several steps that another command continues."""

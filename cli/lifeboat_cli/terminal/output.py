@@ -151,6 +151,14 @@ def _write(document: bytes, *, at_once: bool = False) -> None:
         raise ReaderGone from None
 
 
+def end_question_line(error: BaseException) -> None:
+    """End the line of a question that Ctrl-C or Ctrl-D interrupted, once. click ends the line of an interrupted
+    command, but not that of a question."""
+    if error.__cause__ is None and isinstance(error.__context__, (KeyboardInterrupt, EOFError)):
+        sys.stderr.write("\n")
+        error.__cause__ = error.__context__
+
+
 def wrap_question(text: str) -> str:
     """Return a question, escaped, and on a terminal wrapped between words, with room for the answers that click adds.
     click would leave the wrapping to the terminal, which breaks words."""
