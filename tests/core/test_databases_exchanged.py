@@ -63,7 +63,7 @@ def jail(tmp_path: Path) -> Jail:
 def test_rows_of_a_database_behind_a_link_in_the_workspace_are_not_captured(jail: Jail) -> None:
     jail.exchange()
     report = jail.ada.capture(full=True)
-    assert any("the path of the file contains a symbolic link" in why for why in report.unread.values())
+    assert any("contains a symbolic link" in why for why in report.unread.values())
     jail.check()
     assert set(jail.ada.memories()) == {"The first memory.", "The second memory."}
     jail.exchange()
@@ -72,7 +72,7 @@ def test_rows_of_a_database_behind_a_link_in_the_workspace_are_not_captured(jail
 
 def test_a_database_behind_a_link_in_the_workspace_is_not_replaced_by_a_restore(jail: Jail) -> None:
     jail.exchange()
-    with pytest.raises((LifeboatError, OSError), match="the path of the file contains a symbolic link"):
+    with pytest.raises((LifeboatError, OSError), match="contains a symbolic link"):
         jail.restore()
     jail.check()
 

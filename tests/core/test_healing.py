@@ -222,7 +222,7 @@ def test_verify_heals_a_record_from_a_remote(ada: Machine, tmp_path: Path) -> No
     flip_record(ada)
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert found.mismatches == []
-    assert any(each.startswith("memory ") for each in found.healed)
+    assert any("memory " in each for each in found.healed)
 
 
 def test_a_remote_that_cannot_be_asked_is_named(ada: Machine, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_an_older_version_that_is_a_patch_on_damaged_bytes_is_healed_with_them(a
         database.execute("update object set body = ? where id = ?", (_flipped(body), base))
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent, whole=True)
     assert found.mismatches == []
-    assert [each.partition(":")[0] for each in found.healed] == ["notes.txt"]
+    assert found.healed == ["the damaged content of notes.txt was repaired from the workspace"]
 
 
 def test_what_is_captured_after_the_damage_stays_whole_when_it_is_healed(ada: Machine, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_partial_restore_ends_with_exit_status_1(
     document = cli_client.run("restore", name, "--to", tmp_path / "copy", "--no-reindex", expect=1)
     assert [(each["name"], each["code"]) for each in document["left_out"]] == [("projects/report", "conflict")]
     assert program.run_command(["restore", name, "--to", str(tmp_path / "other"), "--no-reindex"]) == 1
-    assert "without 1 file" in capsys.readouterr().out
+    assert "but 1 file left out" in capsys.readouterr().out
     cli_client.run("restore", name, "--to", tmp_path / "one", "--path", "MEMORY.md", "--no-reindex")
 
 
