@@ -65,7 +65,7 @@ WRONG = {
     ),
     "many memories in a file of one": (
         PLAIN + "[[memories]]\nglob = '*'\ndivide = 'file'\nnew = 'a.md'\n",
-        r"the file name in new must contain \{id\}",
+        r"the file name in the setting `new` must contain \{id\}",
     ),
     "a list without a path": (
         PLAIN + "[agent]\nlisted_in = '~/x.json'\n",

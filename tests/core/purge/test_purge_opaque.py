@@ -71,8 +71,8 @@ def test_the_receipt_does_not_repeat_the_text_that_a_name_holds(ada: Machine) ->
 def test_people_are_told_what_is_never_looked_into(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
     said = "".join(capsys.readouterr())
-    assert "not searched: notes/door.png (a picture)" in said
-    assert "Never searched: encrypted files, images" in said
+    assert "these files could not be searched: notes/door.png" in said
+    assert "A purge never searches encrypted files, images" in said
 
 
 ODD = os.fsdecode(b"notes/caf\xe9.png")
