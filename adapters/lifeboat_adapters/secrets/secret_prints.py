@@ -50,7 +50,7 @@ class SecretPrints:
 
     def __init__(self, keys: HomeKeys, agent_id: str) -> None:
         self._keys = keys
-        self._subject = f"secret fingerprints of {agent_id}".encode()
+        self._subject = f"prints of {agent_id}".encode()
         self._key = b""
 
     def of(self, value: bytes) -> str:
