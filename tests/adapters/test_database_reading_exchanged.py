@@ -114,12 +114,12 @@ def test_a_copy_has_no_name_while_it_is_read(places: Places, tmp_path: Path) -> 
 @pytest.mark.usefixtures("walk")
 def test_no_link_in_the_workspace_is_followed(places: Places) -> None:
     places.exchange()
-    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link"):
+    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link, which Lifeboat does not follow"):
         places.read()
     places.exchange()
     places.database.unlink()
     places.database.symlink_to(places.outside / "brain.db")
-    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link"):
+    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link, which Lifeboat does not follow"):
         places.read()
     assert everything_in(places.outside) == places.before
 
@@ -128,7 +128,7 @@ def test_no_link_in_the_workspace_is_followed(places: Places) -> None:
 def test_no_link_beside_a_database_is_followed(places: Places, end: str) -> None:
     (places.outside / f"brain.db{end}").write_bytes(b"\0" * 100)
     places.database.with_name(f"brain.db{end}").symlink_to(places.outside / f"brain.db{end}")
-    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link"):
+    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link, which Lifeboat does not follow"):
         places.read()
 
 
@@ -244,7 +244,7 @@ def test_a_link_of_the_user_that_leads_into_the_workspace_leads_no_further(place
     (tmp_path / "data").symlink_to(places.swap)
     found = resolve_guarded(tmp_path / "data" / "brain.db", places.workspace)
     assert found == places.swap / "brain.db"
-    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link"):
+    with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link, which Lifeboat does not follow"):
         list(database_reading.read_database(tmp_path / "data" / "brain.db", texts, workspace=places.workspace))
 
 
@@ -258,8 +258,8 @@ def test_links_in_a_circle_end(places: Places, tmp_path: Path) -> None:
 def test_a_small_file_of_the_workspace_is_not_read_through_a_link(places: Places) -> None:
     (places.outside / "one.jsonl").write_text(OTHER)
     (places.memory / "one.jsonl").symlink_to(places.outside / "one.jsonl")
-    with pytest.raises(OSError, match="contains a symbolic link"):
+    with pytest.raises(OSError, match="the path of the file contains a symbolic link"):
         read_small(places.memory / "one.jsonl", places.workspace)
-    with pytest.raises(OSError, match="contains a symbolic link"):
+    with pytest.raises(OSError, match="the path of the file contains a symbolic link"):
         read_small(places.swap / "one.jsonl", places.workspace)
     assert read_small(places.memory / "one.jsonl").decode() == OTHER

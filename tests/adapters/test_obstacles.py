@@ -262,7 +262,7 @@ def test_a_small_file_of_the_runtime_is_not_read_through_a_link(tmp_path: Path) 
     (tmp_path / "workspace").mkdir()
     link = tmp_path / "runtime" / "jobs.json"
     link.symlink_to(tmp_path / "outside.json")
-    with pytest.raises(OSError, match="contains a symbolic link"):
+    with pytest.raises(OSError, match="the path of the file contains a symbolic link"):
         read_small(link, GuardedFolders(tmp_path / "workspace", tmp_path / "runtime"))
 
 

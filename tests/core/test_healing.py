@@ -222,7 +222,7 @@ def test_verify_heals_a_record_from_a_remote(ada: Machine, tmp_path: Path) -> No
     flip_record(ada)
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert found.mismatches == []
-    assert any("memory " in each for each in found.healed)
+    assert any(each.startswith("the damaged content of memory ") for each in found.healed)
 
 
 def test_a_remote_that_cannot_be_asked_is_named(ada: Machine, tmp_path: Path) -> None:
