@@ -116,7 +116,7 @@ def test_a_link_is_no_key_file(tmp_path: Path) -> None:
 
 def test_a_pipe_in_the_place_of_the_key_stops_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".secret_key")
-    with pytest.raises(BadSecretKey, match="is not a file"):
+    with pytest.raises(BadSecretKey, match="is not a regular file"):
         secret_encryption.read_key(tmp_path)
 
 

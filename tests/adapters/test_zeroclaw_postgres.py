@@ -276,7 +276,7 @@ def test_a_missing_table_and_one_without_memories_are_no_deletion(tmp_path: Path
     with pytest.raises(RuntimeDatabaseError, match=r"the PostgreSQL table public\.memories does not exist"):
         server_memories.open_server_memories(agent)
     execute(database, "CREATE TABLE memories (id TEXT, key TEXT)")
-    with pytest.raises(RuntimeDatabaseError, match="lacks content, category, created_at, updated_at"):
+    with pytest.raises(RuntimeDatabaseError, match="these columns: content, category, created_at, updated_at"):
         server_memories.open_server_memories(agent)
 
 

@@ -107,7 +107,7 @@ def test_a_configuration_that_does_not_parse_is_named() -> None:
 
 
 def test_a_configuration_that_is_far_too_large_is_not_read() -> None:
-    with pytest.raises(UnparsableSecrets, match="larger than 4 MB"):
+    with pytest.raises(UnparsableSecrets, match="larger than the limit of 4 MB"):
         found(CONFIG, "#" * (5 << 20))
 
 

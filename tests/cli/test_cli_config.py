@@ -100,7 +100,7 @@ def test_a_report_for_others_holds_no_address(agent: str, tmp_path: Path, monkey
         everything = b"".join(archive.read(name) for name in archive.namelist())
         settings = json.loads(archive.read("settings.json"))["for_all"]
     assert b"canary" not in everything
-    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(a value is set, but not shown)"
+    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(set, not shown)"
 
 
 # Pausing ----------------------------------------------------------------------------------------------------------

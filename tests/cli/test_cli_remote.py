@@ -395,6 +395,6 @@ def test_the_doctor_counts_what_holds_and_names_what_does_not(
     monkeypatch.setattr(remote_conformance, "run_conformance", lambda *_: iter(tried))
     assert program.run_command(["doctor", "--remote", "stick"]) == 1
     said = capsys.readouterr().out
-    assert "it passed 29 conformance checks" in said and "promise 0: it was broken" in said
+    assert "the remote passed 29 conformance checks" in said and "promise 0: it was broken" in said
     assert "promise 7" not in said
     assert len(run("doctor", "--remote", "stick", expect=1)["findings"]) > 30

@@ -82,7 +82,7 @@ def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: 
     assert _states() | {"protect": "done"} == dict.fromkeys(_states(), "done")
     assert [one["name"] for one in run("agents", "list")["agents"]] == ["Juniper"]
     assert systemctl.has("enabled")
-    assert f"$ lifeboat agents add {workspace}" in left and "Left: Rover is not protected." in left
+    assert f"$ lifeboat agents add {workspace}" in left and "Not done yet: Rover is not protected." in left
 
 
 def test_every_step_can_be_skipped(workspace: Path) -> None:
@@ -281,8 +281,8 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
         _say(terminal, "Which remote has the agent")
         terminal.wait_for("Your key .* is stored in")
         _say(terminal, "Which one")
-        _say(terminal, "For which runtime", "nonsense")
-        _say(terminal, "For which runtime")
+        _say(terminal, "Which runtime will use the agent", "nonsense")
+        _say(terminal, "Which runtime will use the agent")
         _say(terminal, "Folder for the agent on this machine", "/")
         terminal.wait_for("To fix it|refused|not")
         _say(terminal, "Choose another folder", "n")

@@ -509,5 +509,5 @@ def test_a_user_pastes_a_join_line_that_is_not_shown_and_confirms_once(
         terminal.type(machines.machine)
         assert terminal.ended() == 0
         assert join not in terminal.said and join not in terminal.left
-        assert "is restored to" in terminal.left
+        assert "Rover was restored to" in terminal.left
     assert {one["name"] for one in run("agents", "list")["agents"]} == {"Juniper", "Rover"}

@@ -276,7 +276,7 @@ def test_the_doctor_knows_which_copy_survives_this_disk(ada: Machine) -> None:
 
     assert found() == (DoctorLevel.WARNING, "no copy on a remote was ever verified")
     ada.push()
-    assert found() == (DoctorLevel.OK, "verified at home")
+    assert found() == (DoctorLevel.OK, "the copy of the agent is verified on home")
     remote_registry.save_remote(ada.context, replace(ada.remote(), optional=True))
     assert found() == (DoctorLevel.WARNING, "the only verified copy outside this disk is on an optional remote: home")
     remote_registry.delete_remote(ada.context, "home")
@@ -293,7 +293,7 @@ def test_people_see_each_agent_at_each_second_copy(
     assert "at home" in shown.splitlines()[0]
     assert any(line.split()[:4] == ["ada", "home", "ok", "0"] for line in shown.splitlines())
     program.run_command(["sync"])
-    assert "ada: home has sequence 0" in capsys.readouterr().out
+    assert "ada: remote home has sequence 0" in capsys.readouterr().out
 
 
 # By command -------------------------------------------------------------------------------------------------------

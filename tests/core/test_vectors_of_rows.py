@@ -113,7 +113,7 @@ def test_a_server_is_asked_only_when_the_setting_says_so(tmp_path: Path) -> None
     text = config.read_text().replace("sqlite.default", "postgres.main")
     config.write_text(f"{text}\n{server}")
     said = " ".join(ada.add().unread.values())
-    assert "kept in PostgreSQL" in said and "lifeboat config set remote_memory true" in said
+    assert "stores its memories in PostgreSQL" in said and "lifeboat config set remote_memory true" in said
     manage_agents.write_setting(ada.context, ada.agent, "remote_memory", True)
     said = " ".join(ada.capture().unread.values())
     assert "cannot be reached" in said and "not-a-real-password" not in said

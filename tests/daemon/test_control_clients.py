@@ -155,7 +155,7 @@ class TestConnecting:
                 "lifeboat_daemon.control.client_conversation.make_hello_parameters",
                 lambda *_: {"protocol": 7, "app": "later"},
             )
-            with pytest.raises(OtherRelease, match="speaks protocol 1, not 7"):
+            with pytest.raises(OtherRelease, match="uses protocol 1; the client uses protocol 7"):
                 _connect(context, kind)
 
     def test_is_told_that_all_places_are_taken(self, context: Context, kind: str) -> None:

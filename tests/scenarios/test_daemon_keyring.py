@@ -66,7 +66,7 @@ def test_a_keyring_that_misbehaves_is_said_and_is_found_again_once_it_answers(ke
             kept.keyring.becomes(behaviour)
             until(lambda words=words: words in reasons(daemon, "needs_key"), f"{behaviour} to be said")
         kept.keyring.becomes("slow")
-        until(lambda: "has not answered" in reasons(daemon, "needs_key"), "the silence to be said")
+        until(lambda: "did not answer" in reasons(daemon, "needs_key"), "the silence to be said")
         kept.change("Written without a key.")
         until(lambda: kept.ada.head == 1, "the change to be captured")
         kept.keyring.becomes("good")

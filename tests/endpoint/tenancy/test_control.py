@@ -172,5 +172,5 @@ def test_an_unknown_token_is_said_to_be_unknown(control: Control) -> None:
 def test_a_newer_control_db_is_refused_by_name(control: Control, tmp_path: Path, clock: RunningClock) -> None:
     with control._store.transaction():
         control._store.execute("update control set schema = 99")
-    with pytest.raises(errors.VaultNewer, match=r"control\.db has schema 99"):
+    with pytest.raises(errors.VaultNewer, match=r"control\.db has database schema 99"):
         Control(ControlFile(tmp_path / "control.db"), clock=clock)

@@ -107,7 +107,7 @@ def test_findings_of_a_proof_are_told_by_kind_and_number(
     damaged.write_bytes(b"no database" * 1000)
     problems = do(endpoint, queue, "verify", tenant.id)
     assert len(problems) == 1
-    assert problems[0].startswith("1 finding (")
+    assert problems[0].startswith("1 finding of the kind ")
 
 
 def test_what_an_older_key_sealed_comes_under_the_new_one(

@@ -130,7 +130,7 @@ def _table(connection: psycopg.Connection[Any], server: MemoryServer, alias: str
     missing = [column for column in _REQUIRED if column not in types]
     if missing:
         table = f"the PostgreSQL table {schema}.{name}"
-        what = f"{table} has no column {', '.join(missing)}" if types else f"{table} does not exist"
+        what = f"{table} does not have these columns: {', '.join(missing)}" if types else f"{table} does not exist"
         raise RuntimeDatabaseError(what, fix=FIX)
     owner = _owner(connection, schema, alias) if _OWNER in types else None
     return _PostgresMemoryTable((schema, name), types, owner, alias == zeroclaw_paths.DEFAULT_ALIAS)
