@@ -71,6 +71,17 @@ An error names the failure, its cause and a command that helps. With `--json` it
 """
 
 
+_REPEATING = """
+    age algorithm_refused already_protected already_running bad_moment bad_request busy cannot_hold checksum
+    command_lost does_not_answer endpoint_newer epoch_behind excessive_work extra_missing hook_failed instance_failed
+    key_exists key_revoked missing_entry no_hook no_passphrase not_running option_refused other_key other_release
+    other_runtime other_vault port_taken profile_invalid project_refused purges_damaged receipt_invalid
+    redacted_meanwhile redaction_invalid second_copy secrets secrets_found signature store_read_only swapped_agent
+    target_refused unit unknown_agent unknown_wrapping unsupported_version vault_exists vault_missing vault_newer
+    words_not_proven would_lose wrapped_changed wrong_user_key
+"""
+"""Codes whose meaning says in other words what the title says. The page leaves the meaning out."""
+
 _FILLERS = {"anot", "that", "this", "what", "have", "none", "does", "with", "than", "when", "from", "your", "user"}
 """Beginnings of words that say nothing about an error."""
 
@@ -157,13 +168,16 @@ def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
 
 def errors_page() -> str:
     """Return docs/errors.md. Classes that share a code share a row."""
+    repeating = set(_REPEATING.split())
     rows: dict[str, str] = {"usage": "| `usage` | 2 | Invalid command line | `lifeboat COMMAND --help` |"}
     for kind in error_kinds():
         status = f"{kind.exit_status}, retry" if kind.retryable else kind.exit_status
         advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""
         meaning = _meaning(kind)
-        text = f"{kind.title}: {meaning}" if _adds_words(meaning, kind.title) else kind.title
+        is_told = kind.code in repeating or not _adds_words(meaning, kind.title)
+        text = kind.title if is_told else f"{kind.title}: {meaning}"
         rows.setdefault(kind.code, f"| `{kind.code}` | {status} | {text} | {advice} |")
+    assert rows.keys() >= repeating, f"no such codes: {repeating - rows.keys()}"
     return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
 
 

@@ -17,7 +17,7 @@ import msgspec
 from support.paths import ROOT
 
 PAGE = ROOT / "docs" / "json.md"
-_MARKED = re.compile(r"(<!-- Written by `make docs` from (\w+)\.(\w+)(?:, (as in `[a-z ]+`))?\. -->\n\n)(?:- .*\n)*")
+_MARKED = re.compile(r"(<!-- (\w+)\.(\w+)(?:, (as in `[a-z ]+`))? -->\n\n)(?:- .*\n)*")
 
 
 def json_page() -> str:
