@@ -57,8 +57,8 @@ def page(text: str, made: Mapping[str, str]) -> str:
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    every = [head, ["---"] * len(head), *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in every)
+    first, *others = (f"| {' | '.join(line)} |" for line in (head, *lines))
+    return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
 def _pushes(known: Figures) -> str:

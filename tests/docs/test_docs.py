@@ -48,10 +48,6 @@ def test_the_page_of_errors_is_current() -> None:
     assert (DOCS / "errors.md").read_text() == doc_pages.errors_page(), "make docs writes it anew"
 
 
-def test_the_example_of_an_adapter_is_the_one_that_is_tested() -> None:
-    assert (DOCS / "adapters.md").read_text() == doc_pages.adapters_page(), "make docs writes it anew"
-
-
 def test_the_example_of_a_profile_is_the_one_that_is_tested() -> None:
     assert (DOCS / "folder-profiles.md").read_text() == doc_pages.folder_profiles_page(), "make docs writes it anew"
 

@@ -1,5 +1,5 @@
-"""The pages of the documentation that follow from the code: commands, errors, JSON, screens, formats, the example of an
-adapter.
+"""The pages of the documentation that follow from the code: commands, errors, JSON, screens, formats, the example of a
+profile.
 
     PYTHONPATH=tests python -m support.docs.doc_pages      writes them to docs/ again (`make docs`)
 
@@ -87,8 +87,6 @@ _FILLERS = {"anot", "that", "this", "what", "have", "none", "does", "with", "tha
 
 _SCREENS = "<!-- From here on written by `make docs` from the screens themselves. -->"
 _FORMATS = "<!-- From here on written by `make docs` from the formats themselves. -->"
-_EXAMPLE = "<!-- Written by `make docs` from tests/support/adapters/notebook_runtime.py. -->"
-
 _PROFILE = "<!-- Written by `make docs` from tests/support/adapters/pebble_profile.toml. -->"
 
 
@@ -207,14 +205,6 @@ def _name_and_owner(kind: type[LifeboatError] | ErrorCode) -> tuple[str, type[Li
     return next(name for name, value in vars(kind.owner).items() if value is kind), kind.owner
 
 
-def adapters_page() -> str:
-    """Return the page with the example as the tests run it."""
-    page = (DOCS / "adapters.md").read_text()
-    before, after = page.split(_EXAMPLE, 1)
-    code = (ROOT / "tests" / "support" / "adapters" / "notebook_runtime.py").read_text()
-    return f"{before}{_EXAMPLE}\n\n```python\n{code}```{after.split('```', 2)[2]}"
-
-
 def folder_profiles_page() -> str:
     """Return the page with the profile as the tests use it."""
     before, after = (DOCS / "folder-profiles.md").read_text().split(_PROFILE, 1)
@@ -275,7 +265,6 @@ def _act_list(acts: tuple[UserAction, ...]) -> str:
 
 def main() -> None:
     (DOCS / "dashboard.md").write_text(dashboard_page())
-    (DOCS / "adapters.md").write_text(adapters_page())
     (DOCS / "folder-profiles.md").write_text(folder_profiles_page())
     (DOCS / "interchange.md").write_text(interchange_page())
     (DOCS / "commands.md").write_text(commands_page())

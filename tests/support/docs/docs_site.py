@@ -26,6 +26,8 @@ from support.paths import ROOT
 BUILD = ROOT / "build" / "docs"
 SITE_PAGES = {"README.md": "index.md"} | {name: name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")}
 """Pages at the root of the repository, and their names in the site."""
+_SOURCE_FILE = re.compile(r"\]\((?:\.\./)+((?:\w+/)+\w+\.py)\)")
+"""A link to a source file. The site has a copy at the same path."""
 _LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
 """Elements that make a browser fetch something, with the attribute that names it."""
 _LOADING_RELATIONS = {"stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "icon", "modulepreload"}
@@ -66,7 +68,11 @@ def _write_source(source: Path) -> None:
             target.mkdir(exist_ok=True)
         elif path.suffix == ".md":
             depth = len(target.relative_to(source).parts) - 1
-            _write_page(target, _relink(path.read_text(encoding="utf-8"), depth))
+            text = path.read_text(encoding="utf-8")
+            for name in _SOURCE_FILE.findall(text):
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                (source / name).write_bytes((ROOT / name).read_bytes())
+            _write_page(target, _relink(text, depth))
         elif path.suffix != ".yml":
             target.write_bytes(path.read_bytes())
     for name, target_name in SITE_PAGES.items():
@@ -86,8 +92,9 @@ def _write_page(path: Path, text: str) -> None:
 
 
 def _relink(text: str, depth: int) -> str:
-    """Return a page whose links to root pages and to commands lead to their pages of the site."""
+    """Return a page whose links to root pages, commands and source files lead to their places in the site."""
     up = "../" * depth
+    text = _SOURCE_FILE.sub(rf"]({up}\1)", text)
     for name, target in SITE_PAGES.items():
         text = text.replace(f"]({'../' * (depth + 1)}{name}", f"]({up}{target}")
     known = {_anchor(words): words for words in doc_pages.commands()}
