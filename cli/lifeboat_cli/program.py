@@ -41,6 +41,9 @@ SECTIONS = {
     "History": {
         "timeline": ListedCommand("lifeboat_cli.history.history_commands:timeline", "List the sequences of an agent."),
         "diff": ListedCommand("lifeboat_cli.history.history_commands:diff", "Compare two sequences."),
+        "blame": ListedCommand(
+            "lifeboat_cli.history.blame_command:blame", "Show which sequence wrote each line of a file."
+        ),
         "search": ListedCommand(
             "lifeboat_cli.history.history_commands:search", "Search an agent's memories, or its whole history."
         ),

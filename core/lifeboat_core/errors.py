@@ -19,6 +19,7 @@ LifeboatError
     |     LOOKS_LIKE            a remote has an agent with the same files
     |     WORKSPACE_REFUSED     a folder that must not be a workspace
     |     UNKNOWN_PATH          the agent has no such file and no such reported row
+    |     NO_LINES              a file without lines: binary, or its bytes are not stored
     |     PROJECT_REFUSED       the agent's runtime cannot follow this project to another path
     |   +-- UnknownAgent        no agent has this name, id or folder
     +-- Busy                    another process has the agent's lock
@@ -139,6 +140,7 @@ class AgentError(DaemonError):
     )
     WORKSPACE_REFUSED = ErrorCode("workspace_refused", "This folder cannot be an agent's workspace", exit_status=3)
     PROJECT_REFUSED = ErrorCode("project_refused", "The project cannot be moved", exit_status=3)
+    NO_LINES = ErrorCode("no_lines", "The file has no lines to show", fix="lifeboat agents show AGENT", exit_status=3)
     UNKNOWN_PATH = ErrorCode("unknown_path", "No captured file has this name", fix="lifeboat agents show AGENT")
 
 

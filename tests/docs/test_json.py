@@ -139,6 +139,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     yield "`lifeboat timeline`", run("timeline", name)
     yield "`lifeboat label`", run("label", name, "1", "before the move")
     yield "`lifeboat diff`", run("diff", name, "0", "1")
+    yield "`lifeboat blame`", run("blame", name, "MEMORY.md")
     hits = run("search", name, "plotter", "ink")
     yield "`lifeboat search`", hits
     yield "`lifeboat search`", run("search", name, "ink", "--history")

@@ -45,6 +45,16 @@ class EntrySpan(NamedTuple):
     is_marked: bool
 
 
+class EntryStay(NamedTuple):
+    """One version of an entry, from sequence `first` until before `last` (None: still there). `object` is for
+    `VaultReading.read_object`."""
+
+    object: int
+    meta: JsonObject
+    first: int
+    last: int | None
+
+
 def iterate_entry_spans(metadata: MetadataStore, columns: ColumnSealer, mark: str) -> Iterator[EntrySpan]:
     """Yield every row of an entry whose bytes are held, unordered. The database searches the metas, which list all
     memories of a file, where it can read them."""

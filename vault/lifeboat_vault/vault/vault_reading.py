@@ -25,8 +25,8 @@ from lifeboat_vault.bodies.vault_redactions import NOTHING_KNOWN, RedactionCount
 from lifeboat_vault.retention import artifact_versions
 from lifeboat_vault.rows import audit_chain, kept_history
 from lifeboat_vault.rows import vault_statements as sql
-from lifeboat_vault.rows.column_sealer import DECISION, LABEL, ColumnSealer
-from lifeboat_vault.rows.kept_history import EntrySpan, HistoryItem
+from lifeboat_vault.rows.column_sealer import DECISION, LABEL, META, ColumnSealer
+from lifeboat_vault.rows.kept_history import EntrySpan, EntryStay, HistoryItem
 from lifeboat_vault.rows.sequence_rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore, Row
 from lifeboat_vault.vault import sequence_changes, vault_verification
@@ -267,6 +267,15 @@ class VaultReading:
         """Yield every row of a file whose bytes are held, with whether `mark` occurs literally in its meta."""
         self._columns.check(self._metadata)
         return kept_history.iterate_entry_spans(self._metadata, self._columns, mark)
+
+    def stays_of_entry(self, path: str) -> list[EntryStay]:
+        """Return every version that an entry has had, oldest first, also those without bytes."""
+        self._columns.check(self._metadata)
+        rows = self._metadata.rows(sql.STAYS_OF_PATH, (self._columns.path(path),))
+        return [
+            EntryStay(number, json_of(self._columns.text_of(META, meta)), first, last)
+            for first, last, number, meta, _ in rows
+        ]
 
     def stays_of_records(self) -> Iterator[tuple[str, bytes, int, int | None]]:
         """Yield every line of every record, oldest first: id, line, its first sequence, and the one before which it
