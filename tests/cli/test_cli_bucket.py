@@ -15,7 +15,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
-from lifeboat_core.remotes.bucket import bucket_credentials, writer_lease
+from lifeboat_core.remotes.bucket import bucket_credentials
+from lifeboat_core.remotes.probed_store import writer_lease
 from support.cli.cli_client import run
 from support.core.buckets import CANARY, KEYS, TOKEN
 from support.core.object_store import BUCKET, Conditions, ObjectStore, object_store

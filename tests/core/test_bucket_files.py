@@ -11,10 +11,11 @@ import pytest
 
 from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_core.errors import BadSetting
-from lifeboat_core.remotes.bucket import bucket_client, writer_lease
+from lifeboat_core.remotes.bucket import bucket_client
 from lifeboat_core.remotes.bucket.bucket_address import parse_bucket_address
 from lifeboat_core.remotes.bucket.bucket_kind import REMOTE_KIND
 from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.probed_store import writer_lease
 from lifeboat_core.remotes.sealed.log_files import HeadMoved
 from lifeboat_vault.errors import (
     RemoteBusy,
@@ -294,10 +295,7 @@ def test_a_damaged_root_is_named(data: bytes, store: ObjectStore, tmp_path: Path
 def test_a_large_file_travels_in_parts_and_comes_back_equal(
     store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_core.remotes.bucket import bucket_files
-
-    for module in (bucket_client, bucket_files):
-        monkeypatch.setattr(module, "PART", 5 << 20)
+    monkeypatch.setattr(bucket_client, "PART", 5 << 20)
     data = bytes(range(256)) * (12 << 12)
     files = laptop_at(store, tmp_path).files()
     files.put(AGENT_ID, "large-1.age", io.BytesIO(data))

@@ -9,10 +9,10 @@ import pytest
 
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_probe, remote_registry
-from lifeboat_core.remotes.bucket import bucket_probe, writer_lease
 from lifeboat_core.remotes.bucket.bucket_kind import REMOTE_KIND
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.manage_remotes import RemoteAccess, add_remote
+from lifeboat_core.remotes.probed_store import store_probe, writer_lease
 from lifeboat_core.remotes.remote_conformance import PROBE, run_conformance
 from lifeboat_core.remotes.remote_probe import RemoteCandidate
 from lifeboat_vault.errors import RemoteDenied, RemoteRefused
@@ -24,7 +24,7 @@ from support.scale.object_faults import done_but, forget, in_front_of, status
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bucket_probe, "_PAUSE", 0.01)
+    monkeypatch.setattr(store_probe, "_PAUSE", 0.01)
     for name in ("SETTLING", "SETTLING_NEW"):
         monkeypatch.setattr(writer_lease, name, 0.01)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes.bucket import writer_lease
+from lifeboat_core.remotes.probed_store import writer_lease
 from support.core.buckets import TOKEN
 from support.core.machines import Machine
 from support.core.object_store import Conditions, object_store

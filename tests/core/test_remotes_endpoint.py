@@ -14,9 +14,9 @@ import pytest
 
 from lifeboat_alf.states.agent_state import Leaf
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes import remote_registry, request_retries
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint import endpoint_calls, endpoint_remote
+from lifeboat_core.remotes.endpoint import endpoint_remote
 from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
 from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
 from lifeboat_vault.errors import (
@@ -89,7 +89,7 @@ def test_pauses_grow_and_are_never_the_same(context: Context, server: TalkingSer
     asking = Asking(context, server)
     with pytest.raises(RemoteBusy):
         asking.remote.agents()
-    assert len(set(asking.pauses)) == endpoint_calls.TRIES - 1
+    assert len(set(asking.pauses)) == request_retries.TRIES - 1
     assert all(0.25 * 2**tried <= pause <= 0.75 * 2**tried for tried, pause in enumerate(asking.pauses))
 
 

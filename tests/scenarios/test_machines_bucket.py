@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes.bucket import writer_lease
+from lifeboat_core.remotes.probed_store import writer_lease
 from support.core.buckets import CANARY, TOKEN
 from support.core.machines import Machine, there
 from support.core.object_store import Conditions, ObjectStore, object_store

@@ -23,7 +23,7 @@ from lifeboat_core.documents.remote_documents import Met, Removed, Token
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.human_text import quote_argument, time_text
 from lifeboat_core.texts.safe_text import line_text
@@ -67,7 +67,11 @@ remote.add_command(test)
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
 @click.option("--endpoint", metavar="URL", help="URL of the object store, if the cloud provider does not run it.")
 @click.option("--region", metavar="REGION", help="Region of an s3:// bucket.  [default: us-east-1]")
-@click.option("--credentials-stdin", is_flag=True, help="Read the credentials of a bucket from standard input.")
+@click.option(
+    "--credentials-stdin",
+    is_flag=True,
+    help="Read the credentials of a bucket or a WebDAV server from standard input.",
+)
 @click.option(
     "--pin",
     help="SHA-256 of the public key of the endpoint's certificate authority. Needed only if the endpoint signs its own "
@@ -118,7 +122,8 @@ def add(
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
     if credentials_stdin and (token_stdin or join_stdin or address in (None, _STDIN)):
         raise click.UsageError(
-            "--credentials-stdin needs the URL of a bucket, and cannot be used with a token or a join line."
+            "--credentials-stdin needs the URL of a bucket or a WebDAV server, and cannot be used with a token or a "
+            "join line."
         )
     _warn_of_history(session, name, address)
     text = _read_address(session, name, address, join_stdin=join_stdin)
@@ -128,9 +133,10 @@ def add(
     kind = remote_kinds.find_kind(given.url)
     options = {name: value for name, value in (("endpoint", endpoint), ("region", region)) if value is not None}
     given = replace(given, url=kind.add_options(given.url, options))
-    if credentials_stdin:
-        given = replace(given, token=kind.read_credentials(given.url, _read_credentials()))
     before = {one.name: one for one in remote_registry.list_remotes(session.context)}.get(name)
+    if credentials_stdin or (kind.needs_credentials and before is None and token is None):
+        _refuse_silent_terminal(session, kind, name, given.url, is_given=credentials_stdin)
+        given = replace(given, token=kind.read_credentials(given.url, _read_credentials(kind)))
     # A known remote stays as it is kept.
     is_sealed_by_default = kind.is_sealed_by_default if before is None else before.sealed
     if plain and not kind.is_sealed_by_default:
@@ -234,18 +240,32 @@ def _read_secret(session: CommandSession, what: str) -> str:
     return _check_secret(what, lines)
 
 
-def _read_credentials() -> str:
-    """Read the credentials of a bucket; on a terminal one line, without echo. Raises BadSetting, which does not repeat
-    them."""
+def _refuse_silent_terminal(session: CommandSession, kind: RemoteKind, name: str, url: str, *, is_given: bool) -> None:
+    """Raise FixableUsageError if credentials are needed, and neither given nor can be asked for."""
+    if is_given or can_ask(session):
+        return
+    wanted = " and ".join(each.what.lower() for each in kind.credential_questions)
+    raise FixableUsageError(
+        f"Give {wanted} with --credentials-stdin: the command cannot ask for them, because there is no terminal.",
+        fix=f"lifeboat remote add {quote_argument(name)} {quote_argument(url)} --credentials-stdin < FILE",
+    )
+
+
+def _read_credentials(kind: RemoteKind) -> str:
+    """Read the credentials of a remote; on a terminal one line for each question, secrets without echo. Raises
+    BadSetting, which does not repeat them."""
     if sys.stdin.isatty():
-        return _ask_secret("The credentials")
+        return "\n".join(_ask_line(each.what, is_hidden=each.is_hidden) for each in kind.credential_questions)
     return misplaced_words.refuse_in_field("the credentials", sys.stdin.read(2 * remote_registry.LONGEST_TOKEN))
 
 
 def _ask_secret(what: str) -> str:
-    text = click.prompt(
-        line_text(f"{what} (input is hidden)"), hide_input=True, default="", show_default=False, err=True
-    )
+    return _ask_line(what, is_hidden=True)
+
+
+def _ask_line(what: str, *, is_hidden: bool) -> str:
+    asked = line_text(f"{what} (input is hidden)" if is_hidden else what)
+    text = click.prompt(asked, hide_input=is_hidden, default="", show_default=False, err=True)
     return _check_secret(what, str(text).strip().splitlines())
 
 
@@ -345,8 +365,8 @@ def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
         )
     config = remote_registry.find_remote(session.context, remote)
     kind = remote_kinds.find_kind(config.url)
-    if kind.signs_requests:
-        secret = kind.read_credentials(config.url, _read_credentials())
+    if kind.has_credentials:
+        secret = kind.read_credentials(config.url, _read_credentials(kind))
     else:
         secret = _read_secret(session, "The token")
     with session.output.progress("Testing the token"):

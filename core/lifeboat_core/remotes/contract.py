@@ -44,6 +44,13 @@ class RemoteConfig:
     problem: str | None = None
 
 
+class CredentialQuestion(NamedTuple):
+    """One line that a terminal asks for: `what`, as the beginning of a sentence, and whether the input is hidden."""
+
+    what: str
+    is_hidden: bool
+
+
 class RemoteKind:
     """One kind of remotes (docs/remote-kinds.md). Its module is light: it imports a network library when it opens a
     remote.
@@ -59,6 +66,15 @@ class RemoteKind:
     """Whether a server answers, which can be another service than the user meant."""
     signs_requests = False
     """Whether the token of a remote only signs requests, so that a server that is asked does not learn it."""
+    identifies_to_users = False
+    """Whether a remote tells who it is only to requests with a token, so that a server is asked with it from the
+    first request on."""
+    has_credentials = False
+    """Whether users give credentials, which `read_credentials` turns into the token that is kept."""
+    needs_credentials = False
+    """Whether it cannot be used without given credentials, so that a terminal asks for them."""
+    credential_questions: Sequence[CredentialQuestion] = (CredentialQuestion("The credentials", is_hidden=True),)
+    """What a terminal asks for; `read_credentials` gets one line per answer."""
     is_sealed_by_default = False
     """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
     access_advice = "no token is needed: the address and these words give access to everything"
@@ -80,7 +96,9 @@ class RemoteKind:
     def read_credentials(self, url: str, text: str) -> str:
         """Return credentials that a user gave as the token that is kept. Raises BadSetting, which does not repeat
         them."""
-        raise BadSetting("only buckets have credentials; an endpoint has a token", fix="lifeboat remote add --help")
+        raise BadSetting(
+            "a remote of this kind has no credentials; an endpoint has a token", fix="lifeboat remote add --help"
+        )
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         """Return the remote. Nothing is sent before a method of it is called. Raises RemoteError, BadSetting."""

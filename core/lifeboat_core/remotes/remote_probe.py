@@ -99,9 +99,10 @@ def probe_remote(context: Context, stranger: RemoteCandidate, needed: frozenset[
 def _about(
     context: Context, stranger: RemoteCandidate, *, writes: bool
 ) -> tuple[RemoteDescription, float | None, StoreFindings | None]:
-    """Ask a remote who it is without showing the token: another server might answer. `writes`: also probe its
-    store."""
-    is_hidden = not remote_kinds.find_kind(stranger.config.url).signs_requests
+    """Ask a remote who it is, if possible without showing the token: another server might answer. `writes`: also probe
+    its store."""
+    kind = remote_kinds.find_kind(stranger.config.url)
+    is_hidden = not (kind.signs_requests or kind.identifies_to_users)
     with contextlib.closing(_opened(context, stranger.config, None if is_hidden else stranger.token)) as remote:
         store = remote.examine_store() if writes and isinstance(remote, StoreProbing) else None
         before = context.clock.now()

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes.bucket import bucket_credentials, writer_lease
+from lifeboat_core.remotes.bucket import bucket_credentials
 from lifeboat_core.remotes.manage_remotes import RemoteAccess, add_remote
+from lifeboat_core.remotes.probed_store import writer_lease
 from lifeboat_core.remotes.remote_conformance import run_conformance
 from support.core.machines import Machine, there
 from support.scale import swift_server

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes.bucket import bucket_credentials
-from lifeboat_core.remotes.bucket.bucket_files import BucketFiles
 from lifeboat_core.remotes.bucket.bucket_kind import REMOTE_KIND
-from lifeboat_core.remotes.bucket.bucket_log import BucketLog
 from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.probed_store.probed_files import ProbedFiles
+from lifeboat_core.remotes.probed_store.probed_log import ProbedLog
 from lifeboat_keys.pairs.user_key import UserKey
 from support.core import sealed_logs
 
@@ -44,19 +44,19 @@ class BucketMachine(sealed_logs.Machine):
     def config(self) -> RemoteConfig:
         return RemoteConfig("bucket", self.url, id=self.remote_id, sealed=self.sealed)
 
-    def files(self) -> BucketFiles:
+    def files(self) -> ProbedFiles:
         return bucket_files(self.context, self.config, self.token, self.sleep)
 
-    def log(self) -> BucketLog:  # type: ignore[override]
-        return BucketLog(self.context, self.files(), sealed=self.sealed, name="bucket")
+    def log(self) -> ProbedLog:  # type: ignore[override]
+        return ProbedLog(self.context, self.files(), sealed=self.sealed, kind="bucket", name="bucket")
 
 
 def bucket_files(
     context: Context, config: RemoteConfig, token: str | None, sleep: Callable[[float], None] = no_sleep
-) -> BucketFiles:
+) -> ProbedFiles:
     """Open the files of a bucket as its kind does, with other waits."""
     log = REMOTE_KIND.open(context, config, token)
-    assert isinstance(log, BucketLog)
-    files = log._bucket
+    assert isinstance(log, ProbedLog)
+    files = log._probed
     files._home = files._home._replace(sleep=sleep)
     return files

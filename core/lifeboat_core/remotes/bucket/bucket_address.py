@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.network import http_addresses
+from lifeboat_core.remotes.probed_store.store_words import StoreWords
 
+WORDS = StoreWords("bucket", "object", "store", "prefix")
 S3, GOOGLE, AZURE = "s3", "gs", "az"
 OPTIONS: Mapping[str, tuple[str, ...]] = {S3: ("endpoint", "region"), GOOGLE: ("endpoint",), AZURE: ("endpoint",)}
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,220}")

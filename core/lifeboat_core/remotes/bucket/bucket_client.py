@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextlib
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import obstore
@@ -18,8 +17,17 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from lifeboat_core.network import http_addresses
-from lifeboat_core.remotes.bucket.bucket_address import AZURE, DEFAULT_REGION, GOOGLE, S3, BucketAddress
+from lifeboat_core.remotes.bucket.bucket_address import AZURE, DEFAULT_REGION, GOOGLE, S3, WORDS, BucketAddress
 from lifeboat_core.remotes.bucket.bucket_problems import explain_answer
+from lifeboat_core.remotes.probed_store.store_client import (
+    ONE_TRY,
+    ConditionFailed,
+    ConditionUnsupported,
+    ListedStoreObject,
+    ObjectVersion,
+    ReadObject,
+)
+from lifeboat_core.remotes.sealed.bundle_store import measure_file
 from lifeboat_vault.errors import RemoteDamaged, RemoteRefused, RemoteUnreachable
 from lifeboat_vault.store.object_store_answers import answer_of
 
@@ -33,8 +41,6 @@ PART = 8 << 20
 """Bytes above which an object is written in parts of this size."""
 LARGEST_DOCUMENT = 16 << 20
 """Bytes. Heads stay far below (see `log_contents`)."""
-ONE_TRY = 10.0
-"""Seconds that a write without a retry takes at most."""
 _PARTS_AT_ONCE = 2
 _CHUNK = 1 << 20
 _PER_LISTING = 1000
@@ -56,46 +62,12 @@ _STREAMED = Waits(request=24 * 3600.0)
 _ONCE = Waits(stalled=ONE_TRY, request=ONE_TRY, retries=0)
 
 
-class ConditionFailed(Exception):
-    """The object is not as the condition of a write says. It may be what was written: a retry can meet the first
-    try."""
-
-
-class ConditionUnsupported(Exception):
-    """The store does not know conditional writes, and says so."""
-
-
-class BucketObject(NamedTuple):
-    """An object in a listing; `key` is relative to the prefix of the address."""
-
-    key: str
-    size: int
-    modified: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectVersion:
-    """What identifies the bytes of an object for a condition. `version` is "null" in a bucket that stopped keeping
-    versions."""
-
-    e_tag: str | None
-    version: str | None
-
-    @property
-    def condition(self) -> UpdateVersion:
-        given = {"e_tag": self.e_tag, "version": self.version}
-        return cast("UpdateVersion", {name: value for name, value in given.items() if value is not None})
-
-
-class ReadObject(NamedTuple):
-    data: bytes
-    version: ObjectVersion
-    modified: datetime
-
-
 class BucketClient:
     """Objects below the prefix of `address`. `add` is the command that adds this remote. Nothing is sent before a
     method is called. Every method raises RemoteUnreachable, RemoteBusy, RemoteDenied, RemoteRefused."""
+
+    words = WORDS
+    leaves_parts = False
 
     def __init__(self, address: BucketAddress, add: str, credentials: Mapping[str, Any]) -> None:
         self._address = address
@@ -123,7 +95,7 @@ class BucketClient:
                 raise RemoteDamaged(
                     f"the object {key} has {meta['size']} bytes, more than Lifeboat ever writes into it"
                 )
-            return ReadObject(bytes(found.bytes()), _version(meta), meta["last_modified"])
+            return ReadObject(bytes(found.bytes()), _version(meta))
 
         return self._asked("reading", ask)
 
@@ -141,18 +113,28 @@ class BucketClient:
 
         return self._asked("reading", ask) is True
 
-    def put(self, key: str, source: bytes | BinaryIO) -> ObjectVersion:
-        """Write an object, also over another one. A file is read from its position, in parts."""
+    def put(self, key: str, data: bytes) -> ObjectVersion:
+        """Write a small object, also over another one."""
+        put = obstore.put
+        found = self._asked("writing", lambda: _version(put(self._store(_SMALL), key, data, use_multipart=False)))
+        return self._written(found)
+
+    def put_file(self, key: str, source: BinaryIO) -> None:
+        """Write an object from the current position of a file, a large one in parts."""
+        start = source.tell()
+        size = measure_file(source) - start
+        source.seek(start)
+        if size <= PART:
+            self.put(key, source.read())
+            return
+        file = cast("IO[bytes]", source)
 
         def ask() -> ObjectVersion:
-            if isinstance(source, bytes):
-                return _version(obstore.put(self._store(_SMALL), key, source, use_multipart=False))
-            file = cast("IO[bytes]", source)
             return _version(
                 obstore.put(self._store(_SMALL), key, file, chunk_size=PART, max_concurrency=_PARTS_AT_ONCE)
             )
 
-        return self._written(self._asked("writing", ask))
+        self._written(self._asked("writing", ask))
 
     def put_once(self, key: str, data: bytes) -> ObjectVersion:
         """Write an object in one try that ends within `ONE_TRY` seconds."""
@@ -163,7 +145,7 @@ class BucketClient:
     def put_if(self, key: str, data: bytes, expected: ObjectVersion | None) -> ObjectVersion:
         """Write an object if it is still the expected one, None if there is none. Raises ConditionFailed,
         ConditionUnsupported."""
-        mode: PutMode = "create" if expected is None else expected.condition
+        mode: PutMode = "create" if expected is None else _condition(expected)
 
         def ask() -> ObjectVersion:
             return _version(obstore.put(self._store(_SMALL), key, data, mode=mode, use_multipart=False))
@@ -179,17 +161,21 @@ class BucketClient:
             raise ConditionUnsupported
         raise explain_answer(answer, self._address, self._add, "writing")
 
+    def shows_partial_writes(self, key: str) -> bool:
+        """Return False: an object appears when all of it arrived."""
+        return False
+
     def delete(self, key: str) -> None:
         """Delete an object. That there is none is no error."""
         self._asked("deleting", lambda: obstore.delete(self._store(_SMALL), key))
 
-    def list_objects(self, prefix: str) -> list[BucketObject]:
+    def list_objects(self, prefix: str) -> list[ListedStoreObject]:
         """Return the objects below a folder."""
 
-        def ask() -> list[BucketObject]:
+        def ask() -> list[ListedStoreObject]:
             chunks = obstore.list(self._store(_SMALL), prefix, chunk_size=_PER_LISTING)
             return [
-                BucketObject(str(each["path"]), each["size"], each["last_modified"])
+                ListedStoreObject(str(each["path"]), each["size"], each["last_modified"])
                 for chunk in chunks
                 for each in chunk
             ]
@@ -203,6 +189,12 @@ class BucketClient:
             return [str(each) for each in obstore.list_with_delimiter(self._store(_SMALL), prefix)["common_prefixes"]]
 
         return [each.rstrip("/").rpartition("/")[2] for each in self._asked("listing", ask) or []]
+
+    def delete_folder(self, folder: str) -> None:
+        """Do nothing: a bucket has no folders."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _written(self, version: ObjectVersion | None) -> ObjectVersion:
         if version is None:
@@ -237,6 +229,11 @@ class BucketClient:
 
 def _version(found: Any) -> ObjectVersion:
     return ObjectVersion(found["e_tag"], found["version"])
+
+
+def _condition(version: ObjectVersion) -> UpdateVersion:
+    given = {"e_tag": version.e_tag, "version": version.version}
+    return cast("UpdateVersion", {name: value for name, value in given.items() if value is not None})
 
 
 def _refuse_proxy(address: BucketAddress) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lifeboat_core.errors import Busy
 from lifeboat_core.remotes.bucket import bucket_address, bucket_credentials, bucket_problems
-from lifeboat_core.remotes.bucket.bucket_address import S3, BucketAddress, parse_bucket_address
-from lifeboat_core.remotes.contract import ONE, SEVERAL, RemoteConfig, RemoteKind
+from lifeboat_core.remotes.bucket.bucket_address import S3, WORDS, BucketAddress, parse_bucket_address
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
+from lifeboat_core.remotes.probed_store import writers_sentences
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.installers import extra_command
-from lifeboat_vault.errors import RemoteBusy, RemoteRefused
+from lifeboat_vault.errors import RemoteRefused
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -22,11 +19,12 @@ if TYPE_CHECKING:
 
 
 class BucketKind(RemoteKind):
-    """A bucket, as `bucket_files` describes it. The token of such a remote is its credentials."""
+    """A bucket, as `probed_files` describes it. The token of such a remote is its credentials."""
 
     name = "bucket"
     is_sealed_by_default = True
     signs_requests = True
+    has_credentials = True
     access_advice = (
         "give credentials that may list and read the bucket: lifeboat remote add NAME URL --credentials-stdin"
     )
@@ -43,8 +41,7 @@ class BucketKind(RemoteKind):
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         try:
             from lifeboat_core.remotes.bucket.bucket_client import BucketClient
-            from lifeboat_core.remotes.bucket.bucket_files import BucketFiles, HomeSide
-            from lifeboat_core.remotes.bucket.bucket_log import BucketLog
+            from lifeboat_core.remotes.probed_store.open_probed_log import open_probed_log
         except ImportError:
             raise RemoteRefused(
                 "the library obstore, which buckets need, is not installed", fix=extra_command("buckets")
@@ -52,17 +49,9 @@ class BucketKind(RemoteKind):
         address = parse_bucket_address(config.url)
         credentials = bucket_credentials.library_options(context, address.scheme, token)
         client = BucketClient(address, _add_command(config, address, token), credentials)
-        home = HomeSide(
-            context.files,
-            context.clock,
-            context.home.restore_folder / "tmp",
-            lambda: context.keys().device.id,
-            partial(_alone, context, config),
+        return open_probed_log(
+            context, client, config, kind=self.name, place=address.place, tells_versions=address.scheme == S3
         )
-        files = BucketFiles(
-            client, address.place, config.id, home, sealed=config.sealed, tells_versions=address.scheme == S3
-        )
-        return BucketLog(context, files, sealed=config.sealed, name=config.name)
 
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:
@@ -76,19 +65,10 @@ class BucketKind(RemoteKind):
         )
 
     def describe_store(self, config: RemoteConfig) -> list[str]:
-        several = [
-            "Several machines may write to the bucket at the same time, because the store refuses to replace an object "
-            "that another machine has changed."
-        ]
-        return [*(several if config.writers == SEVERAL else ()), *self.describe_limits(config)]
+        return [*writers_sentences.describe_several(config, WORDS), *self.describe_limits(config)]
 
     def describe_limits(self, config: RemoteConfig) -> list[str]:
-        found = []
-        if config.writers == ONE:
-            found.append(
-                "One machine at a time may write to the bucket, because the store also replaces an object that another "
-                "machine has changed. To write an agent from another machine, take it over: lifeboat agents adopt AGENT"
-            )
+        found = writers_sentences.describe_turns(config, WORDS)
         if config.keeps_versions:
             found.append(
                 "The bucket keeps deleted objects as older versions. A purge does not remove these versions: "
@@ -118,19 +98,6 @@ def _add_command(config: RemoteConfig, address: BucketAddress, token: str | None
     }
     name, url = quote_argument(config.name or "NAME"), quote_argument(address.url)
     return " ".join(("lifeboat remote add", name, url, *(option for option, is_given in options.items() if is_given)))
-
-
-@contextmanager
-def _alone(context: Context, config: RemoteConfig, agent_id: str) -> Iterator[None]:
-    """Keep other processes of this home from replacing the head of an agent. Raises RemoteBusy."""
-    from lifeboat_core.agents.locks import FILE_SECONDS, file_lock
-
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(file_lock(context, context.home.remotes_folder / f"{config.id}.{agent_id}", "push"))
-        except Busy as error:
-            raise RemoteBusy(error.message, retry_after=FILE_SECONDS) from error
-        yield
 
 
 REMOTE_KIND = BucketKind()

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import ssl
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from lifeboat_core.errors import NetworkError, NetworkUnreachable, NotPrivate, NotTheOne
@@ -21,12 +20,11 @@ from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.endpoint import endpoint_problems
 from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
+from lifeboat_core.remotes.request_retries import Wait, call_patiently
 from lifeboat_vault.errors import (
-    RemoteBusy,
     RemoteDamaged,
     RemoteDenied,
     RemoteError,
-    RemoteFull,
     RemoteRefused,
     RemoteUnreachable,
     RemoteUntrusted,
@@ -86,15 +84,6 @@ class PinnedAuthority:
         return pem
 
 
-Found = TypeVar("Found")
-Wait = Callable[[float], None]
-
-TRIES = 4
-PATIENCE = 20.0
-"""Seconds after which no other try begins: an endpoint without an answer for this long is away."""
-LONGEST_WAIT = 30.0
-"""The longest pause between two tries, in seconds. An endpoint that asks for a longer one is retried by the
-scheduler."""
 MOST_ITEMS = 5_000_000
 """Items of one list: far more than a century of states, one each ten minutes."""
 LARGEST_FILE = 64 * 1024**3
@@ -193,7 +182,7 @@ class EndpointCalls:
             options = {"query": query, "headers": sent, "content": content, "most": most, "patience": patience}
             return self._call(method, path, token=token, **options)
 
-        return self._patiently(once) if again else once()
+        return call_patiently(once, self._wait) if again else once()
 
     def fetch(self, path: str, *, query: Mapping[str, str | int] | None = None) -> tuple[BinaryIO, SessionReply]:
         """Return an unnamed file of the home at its beginning, and the answer that brought it. Raises RemoteError."""
@@ -207,7 +196,7 @@ class EndpointCalls:
                 undo.pop_all()
                 return target, reply
 
-        return self._patiently(once)
+        return call_patiently(once, self._wait)
 
     def pages(self, path: str, name: str, *, limit: int, **query: str | int) -> Iterator[Any]:
         """Yield the items of a list that comes in pages. Raises RemoteError, RemoteDamaged when it does not end."""
@@ -276,28 +265,6 @@ class EndpointCalls:
             error.message = f"no token is stored for {self._config.name}"
         error.fix = None if error.fix is None else error.fix.replace("NAME", self._config.name)
         return error
-
-    def _patiently(self, call: Callable[[], Found]) -> Found:
-        begun = time.monotonic()
-        for tried in range(TRIES):
-            try:
-                return call()
-            except RemoteError as error:
-                pause = _pause(error, tried)
-                if pause is None or tried == TRIES - 1 or time.monotonic() - begun > PATIENCE:
-                    raise
-            self._wait(pause)
-        raise AssertionError("unreachable")
-
-
-def _pause(error: RemoteError, tried: int) -> float | None:
-    """Return the seconds until the next try, None if another one is useless."""
-    if isinstance(error, RemoteFull | RemoteUntrusted) or not isinstance(error, RemoteUnreachable | RemoteBusy):
-        return None
-    asked = error.retry_after if isinstance(error, RemoteBusy) else None
-    if asked is not None and asked > LONGEST_WAIT:
-        return None
-    return min(LONGEST_WAIT, max(asked or 0.0, 2.0**tried * random.uniform(0.25, 0.75)))
 
 
 def quote_segment(text: str) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from lifeboat_core.network.http_session import SessionReply
+from lifeboat_core.network.retry_after import LONGEST_WAIT as _LONGEST_WAIT
+from lifeboat_core.network.retry_after import parse_retry_after
 from lifeboat_core.remotes.endpoint.endpoint_shapes import LARGEST, strip_control
 from lifeboat_vault.errors import (
     AgentErased,
@@ -27,8 +27,6 @@ from lifeboat_vault.errors import (
 )
 
 LATEST = "x-latest-sequence"
-_LONGEST_WAIT = 10**6
-"""Seconds."""
 _LONGEST = 600
 """Characters of a text from the server."""
 _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
@@ -65,21 +63,6 @@ def make_remote_error(reply: SessionReply, *, secret: str | None = None) -> Remo
     if document.get("code") == KeyRevoked.code:
         error.fix = _KEY_IS_AWAY
     return error
-
-
-def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds that the server asks to wait, None if it does not say. `now` is for dates (default: the
-    current time)."""
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdecimal():
-        return float(min(int(text[:12]), _LONGEST_WAIT))
-    try:
-        moment = parsedate_to_datetime(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
-    except (ValueError, OverflowError):
-        return None
 
 
 def _kinds(root: type[RemoteError]) -> dict[str, type[RemoteError]]:

@@ -1,4 +1,4 @@
-"""Which machine may replace heads in a bucket whose store has no conditional writes.
+"""Which machine may replace heads in a store that has no conditional writes.
 
 The lease is one object per agent. It names a machine, which keeps it until another machine takes it, so that the
 writer of an agent waits only once. A machine that takes it writes its own word, waits until every replacement that the
@@ -16,7 +16,7 @@ import msgspec
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.seams.system_clock import Clock
-from lifeboat_core.remotes.bucket.bucket_client import ONE_TRY, BucketClient
+from lifeboat_core.remotes.probed_store.store_client import ONE_TRY, StoreClient
 from lifeboat_vault.errors import RemoteBusy
 
 FRESH = 5.0
@@ -38,7 +38,7 @@ class WriterLease:
     """The lease in the object `key` for the device `writer`. `sleep` waits for some seconds."""
 
     def __init__(
-        self, client: BucketClient, key: str, writer: str, clock: Clock, sleep: Callable[[float], None]
+        self, client: StoreClient, key: str, writer: str, clock: Clock, sleep: Callable[[float], None]
     ) -> None:
         self._client = client
         self._key = key
@@ -57,7 +57,7 @@ class WriterLease:
         self._client.put(self._key, json_codec.encode_json(own))
         self._sleep(SETTLING_NEW if known is None else SETTLING)
         if self._read() != own:
-            raise RemoteBusy("another machine is taking over the bucket", retry_after=SETTLING)
+            raise RemoteBusy(f"another machine is taking over the {self._client.words.place}", retry_after=SETTLING)
         return True
 
     def confirm(self) -> None:
@@ -69,7 +69,7 @@ class WriterLease:
         """Raises RemoteBusy if another machine holds the lease."""
         known = self._read()
         if known is None or known.writer != self._writer:
-            raise RemoteBusy("another machine took over the bucket", retry_after=SETTLING)
+            raise RemoteBusy(f"another machine took over the {self._client.words.place}", retry_after=SETTLING)
 
     def _read(self) -> _LeaseDocument | None:
         """Return the lease, None if there is none or it is damaged: then it is taken."""

@@ -1,4 +1,4 @@
-"""What the store of a bucket does, found by trying: never by its name, its provider or what it says of itself."""
+"""What a store does, found by trying: never by its name, its provider or what it says of itself."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 
 from lifeboat_core.remotes import contract
-from lifeboat_core.remotes.bucket.bucket_client import (
-    BucketClient,
+from lifeboat_core.remotes.contract import StoreFindings
+from lifeboat_core.remotes.probed_store.store_client import (
     ConditionFailed,
     ConditionUnsupported,
     ObjectVersion,
+    StoreClient,
 )
-from lifeboat_core.remotes.contract import StoreFindings
 from lifeboat_vault.errors import RemoteRefused
 
 FOLDER = "probes"
 _RACERS, _RACER = 4, b"racer "
+_CREATED, _NEWER, _STALE = b"created", b"newer 1", b"stale 1"
 _LOOKS = 5
 _PAUSE = 1.0
 """Seconds between two looks at a listing. A store whose listing stays behind longer is refused."""
@@ -36,70 +37,80 @@ class Writers(StrEnum):
 
 
 def probe_store(
-    client: BucketClient, *, tells_versions: bool = True, sleep: Callable[[float], None] = time.sleep
+    client: StoreClient, *, tells_versions: bool = True, races: int = 1, sleep: Callable[[float], None] = time.sleep
 ) -> StoreFindings:
     """Write, list, replace and delete a small object. Raises RemoteRefused for a store that does not return or list
-    what was just written, and what requests raise."""
+    what was just written, and what requests raise. `races`: how often several writers replace it at once."""
     key = f"{FOLDER}/{secrets.token_hex(8)}"
+    words = client.words
     written = client.put(key, b"1")
     try:
         _check_reading(client, key, b"1")
         _check_listing(client, key, sleep)
-        writers = Writers.SEVERAL if _compares(client, key) else Writers.ONE
+        is_safe = _compares(client, key, races) and not client.shows_partial_writes(key)
         _check_replacing(client, key)
     finally:
         client.delete(key)
     if client.get(key) is not None:
-        raise RemoteRefused("the store returns an object that was deleted, so it cannot store a remote")
+        raise RemoteRefused(f"the {words.store} returns {words.one} that was deleted, so it cannot store a remote")
     # "null" is the version in a bucket that stopped keeping versions. Google's store gives one to every object, and
     # Azure's keeps deleted objects without telling.
+    writers = Writers.SEVERAL if is_safe else Writers.ONE
     return StoreFindings(writers, written.version not in (None, "null") if tells_versions else None)
 
 
-def _check_reading(client: BucketClient, key: str, data: bytes) -> None:
+def _check_reading(client: StoreClient, key: str, data: bytes) -> None:
     found = client.get(key)
     if found is None or found.data != data:
+        words = client.words
         raise RemoteRefused(
-            "the store does not return the object that Lifeboat has just written, so it cannot store a remote"
+            f"the {words.store} does not return the {words.unit} that Lifeboat has just written, so it cannot store a "
+            "remote"
         )
 
 
-def _check_replacing(client: BucketClient, key: str) -> None:
+def _check_replacing(client: StoreClient, key: str) -> None:
     client.put(key, b"last")
     _check_reading(client, key, b"last")
 
 
-def _check_listing(client: BucketClient, key: str, sleep: Callable[[float], None]) -> None:
+def _check_listing(client: StoreClient, key: str, sleep: Callable[[float], None]) -> None:
     for look in range(_LOOKS):
         if look:
             sleep(_PAUSE)
         if key in [each.key for each in client.list_objects(FOLDER)]:
             return
+    words = client.words
     raise RemoteRefused(
-        f"the listing of the bucket does not show an object that was written {_LOOKS - 1} seconds before, so the store "
-        "cannot store a remote"
+        f"the listing of the {words.place} does not show {words.one} that was written {_LOOKS - 1} seconds before, so "
+        f"the {words.store} cannot store a remote"
     )
 
 
-def _compares(client: BucketClient, key: str) -> bool:
+def _compares(client: StoreClient, key: str, races: int) -> bool:
     """Return whether every condition that fails is refused, also when several machines write at once."""
     try:
         with contextlib.suppress(ConditionFailed):
-            client.put_if(key, b"2", None)
+            client.put_if(key, _CREATED, None)
             return False
-        first = client.get(key)
-        if first is None:
-            return False
-        second = _replace(client, key, b"3", first.version)
-        with contextlib.suppress(ConditionFailed):
-            client.put_if(key, b"4", first.version)
-            return False
-        return _one_wins(client, key, second)
+        return all(_refuses_stale(client, key) for _ in range(races))
     except (ConditionFailed, ConditionUnsupported):
         return False
 
 
-def _one_wins(client: BucketClient, key: str, version: ObjectVersion) -> bool:
+def _refuses_stale(client: StoreClient, key: str) -> bool:
+    """Replace the object with one of the same size, which a version made of size and seconds does not tell apart."""
+    first = client.get(key)
+    if first is None or not first.version.is_known:
+        return False
+    second = _replace(client, key, _NEWER, first.version)
+    with contextlib.suppress(ConditionFailed):
+        client.put_if(key, _STALE, first.version)
+        return False
+    return _one_wins(client, key, second)
+
+
+def _one_wins(client: StoreClient, key: str, version: ObjectVersion) -> bool:
     def race(number: int) -> bytes | None:
         data = _RACER + str(number).encode()
         with contextlib.suppress(ConditionFailed):
@@ -114,13 +125,16 @@ def _one_wins(client: BucketClient, key: str, version: ObjectVersion) -> bool:
     return found is not None and found.data.startswith(_RACER) and won in ([found.data], [])
 
 
-def _replace(client: BucketClient, key: str, data: bytes, expected: ObjectVersion) -> ObjectVersion:
+def _replace(client: StoreClient, key: str, data: bytes, expected: ObjectVersion) -> ObjectVersion:
     """Replace an object, also if the answer is lost and the retry meets what the first try wrote. Raises
     ConditionFailed."""
     try:
-        return client.put_if(key, data, expected)
+        version = client.put_if(key, data, expected)
+        if version.is_known:
+            return version
     except ConditionFailed:
-        found = client.get(key)
-        if found is None or found.data != data:
-            raise
-        return found.version
+        pass
+    found = client.get(key)
+    if found is None or found.data != data:
+        raise ConditionFailed
+    return found.version
