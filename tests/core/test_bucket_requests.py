@@ -16,8 +16,8 @@ from support.paths import ROOT
 @pytest.mark.parametrize(
     ("conditions", "pushed", "unchanged"),
     [
-        (Conditions.COMPARED, {"GET": 6, "PUT": 2}, {"GET": 5}),
-        (Conditions.IGNORED, {"GET": 9, "PUT": 2}, {"GET": 5}),
+        (Conditions.COMPARED, {"GET": 3, "PUT": 2}, {"GET": 3}),
+        (Conditions.IGNORED, {"GET": 6, "PUT": 2}, {"GET": 3}),
     ],
 )
 def test_a_push_of_one_change_costs_the_requests_that_the_page_says(

@@ -332,7 +332,8 @@ class _Replication:
         known = _known(self._vault, self._config)
         if head is not None and known.number != head.number:
             self._acknowledge(head)
-        writer_epochs.enforce_epoch(self._vault, self._remote, self._machine)
+        begun = 0 if head is None else head.epoch
+        writer_epochs.enforce_epoch(self._vault, self._remote, self._machine, at_least=begun)
         self._send_keys(known)
         self._send_signatures(known)
         why = self._send_objects(target, known)

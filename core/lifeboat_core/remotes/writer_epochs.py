@@ -153,9 +153,11 @@ def _enter(vault: Vault, raised: RaisedEpoch) -> None:
     vault.enter_epoch(raised.epoch)
 
 
-def enforce_epoch(vault: Vault, remote: Remote, machine: str) -> None:
+def enforce_epoch(vault: Vault, remote: Remote, machine: str, *, at_least: int) -> None:
     """Tell a remote that is up to date of the epoch in which this machine writes, if the remote was away when it began.
-    Raises EpochMoved when another machine was faster."""
+    The remote is in epoch `at_least` or a later one. Raises EpochMoved when another machine was faster."""
+    if at_least >= vault.epoch:
+        return
     begun = remote.agent(vault.agent_id).epoch
     for epoch in range(begun, vault.epoch):
         made = remote.raise_epoch(vault.agent_id, epoch, machine=machine)

@@ -21,6 +21,9 @@ TRIES = 8
 LONGEST_CHANGE = 12 * 3600.0
 """Seconds. A head that was loaded longer ago is not replaced: this machine slept, and another one may have removed
 the files that were written for the new head, because no head had named them for a day."""
+RECENT = 10.0
+"""Seconds for which a decision before a replacement may use a head that this process read or wrote. An older head is
+found out by the replacement, which compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,11 @@ class LogHeads:
         self._log_keys = log_keys
         self._clock = clock
         self._sealed = sealed
+        self._recent: dict[str, LoadedHead] = {}
 
     def find(self, agent_id: str) -> LoadedHead | None:
         """Raises RemoteDamaged, RemoteRefused, AgentErased, and NoKey."""
+        self._recent.pop(agent_id, None)
         found = self._read(agent_id)
         if found is None:
             return None
@@ -58,6 +63,7 @@ class LogHeads:
                 if head.sealed
                 else "the log of the agent is not encrypted, but the remote is set up as encrypted"
             )
+        self._recent[agent_id] = found
         return found
 
     def of_erased(self, agent_id: str) -> LoadedHead | None:
@@ -84,6 +90,16 @@ class LogHeads:
             raise UnknownAtRemote(f"the remote has no agent {agent_id}")
         return found
 
+    def load_recent(self, agent_id: str) -> LoadedHead:
+        """Return a head that this process read or wrote within `RECENT` seconds, else `load` it.
+
+        Only for what is decided before a replacement, and for what may be true a moment ago.
+        """
+        known = self._recent.get(agent_id)
+        if known is not None and self._clock.since_boot() - known.loaded_at <= RECENT:
+            return known
+        return self.load(agent_id)
+
     def create(self, head: LogHead) -> bool:
         """Create a head; return False if another machine did meanwhile."""
         try:
@@ -95,14 +111,17 @@ class LogHeads:
     def replace(self, loaded: LoadedHead, head: LogHead) -> LoadedHead:
         """Replace a loaded head by `head`. Raises HeadMoved, also for one that was loaded too long ago."""
         made = self._following(loaded.head, head)
+        self._recent.pop(made.agent, None)
         reach_crash_point(CrashPoint.SEALED_HEAD_REPLACED)
         if self.is_outdated(loaded):
             raise HeadMoved(
                 f"the log of the agent was read more than {LONGEST_CHANGE / 3600:.0f} hours ago and must be read again"
             )
-        return LoadedHead(
-            made, self._files.set_head(made.agent, self._encoded(made), loaded.tag), self._clock.since_boot()
-        )
+        tag = self._files.set_head(made.agent, self._encoded(made), loaded.tag)
+        replaced = LoadedHead(made, tag, self._clock.since_boot())
+        if made.erased is None:
+            self._recent[made.agent] = replaced
+        return replaced
 
     def change(self, agent_id: str, edit: Callable[[LogHead], LogHead | None]) -> LoadedHead:
         """Replace the head by what `edit` makes of it, again if another machine was faster; None changes nothing.

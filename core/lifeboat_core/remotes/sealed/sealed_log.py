@@ -89,7 +89,7 @@ class LogPurges:
         """Finish what was interrupted, if possible, and return the redactions. Raises UnknownAtRemote, and what the
         keys raise if this machine has not seen the log's key."""
         try:
-            head = self._heads.load(agent_id).head
+            head = self._heads.load_recent(agent_id).head
         except AgentErased as error:
             with contextlib.suppress(LifeboatError):
                 self._erasing.finish(agent_id)
@@ -252,7 +252,7 @@ class SealedLog:
     # Sending ----------------------------------------------------------------------------------------------------
 
     def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
-        loaded = self._heads.load(agent_id)
+        loaded = self._heads.load_recent(agent_id)
         checked = bundle_store.check_bundle(bundle, agent_id)
         written: _WrittenBundle | None = None
         for _ in range(TRIES):
@@ -405,7 +405,7 @@ class SealedLog:
 
     def needs_compaction(self, agent_id: str) -> bool:
         """Return whether a new snapshot pays."""
-        return log_compaction.is_snapshot_due(self._heads.load(agent_id).head.grown)
+        return log_compaction.is_snapshot_due(self._heads.load_recent(agent_id).head.grown)
 
     def compact(self, agent_id: str, material: BundleSource, *, renewed: bool = False, mended: bool = False) -> bool:
         """Write a snapshot of the newest state if one pays or is to be `renewed`, and drop the states that this machine
