@@ -13,6 +13,7 @@ import importlib.util
 import pkgutil
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
@@ -58,16 +59,14 @@ Every `lifeboat endpoint` command needs `--data DIR`, the folder of the endpoint
 _ON_EVERY_PAGE = ("--json", "--no-pager", "--data")
 """Options that the beginning of the page describes."""
 
-_ERRORS = """# Errors
+ERRORS = """# Errors
 
 <!-- Written by `make docs` from the error classes themselves. -->
 
 An error names the failure, its cause and a command that helps. With `--json` it is
 `{"error": {"code", "title", "message", "fix", "retryable"}}` on standard output. Codes are stable; texts may change.
-"retry": the same command may work later without any change.
+The exit status is 1 unless another one is shown. "retry": the same command may work later without any change.
 
-| code | exit | title: meaning | fix |
-|---|---|---|---|
 """
 
 
@@ -164,19 +163,39 @@ def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
     )
 
 
-def errors_page() -> str:
-    """Return docs/errors.md. Classes that share a code share a row."""
+@dataclass(frozen=True)
+class DescribedError:
+    """One error code as the pages show it. `remarks` are the exit status, if it is not 1, and whether to retry."""
+
+    remarks: tuple[str, ...]
+    text: str
+    fix: str
+
+
+def described_errors() -> dict[str, DescribedError]:
+    """Return every error by its code, in alphabetical order. Classes that share a code share an entry."""
     repeating = set(_REPEATING.split())
-    rows: dict[str, str] = {"usage": "| `usage` | 2 | Invalid command line | `lifeboat COMMAND --help` |"}
+    found = {"usage": DescribedError(("exit 2",), "Invalid command line", "`lifeboat COMMAND --help`")}
     for kind in error_kinds():
-        status = f"{kind.exit_status}, retry" if kind.retryable else kind.exit_status
+        remarks = [f"exit {kind.exit_status}"] if kind.exit_status != 1 else []
+        remarks += ["retry"] if kind.retryable else []
         advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""
         meaning = _meaning(kind)
         is_told = kind.code in repeating or not _adds_words(meaning, kind.title)
         text = kind.title if is_told else f"{kind.title}: {meaning}"
-        rows.setdefault(kind.code, f"| `{kind.code}` | {status} | {text} | {advice} |")
-    assert rows.keys() >= repeating, f"no such codes: {repeating - rows.keys()}"
-    return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
+        found.setdefault(kind.code, DescribedError(tuple(remarks), text, advice))
+    assert found.keys() >= repeating, f"no such codes: {repeating - found.keys()}"
+    return dict(sorted(found.items()))
+
+
+def errors_page() -> str:
+    """Return docs/errors.md."""
+    lines = []
+    for code, error in described_errors().items():
+        remarks = f" ({', '.join(error.remarks)})" if error.remarks else ""
+        fix = f". Fix: {error.fix}" if error.fix else ""
+        lines.append(f"- `{code}`{remarks}: {error.text}{fix}\n")
+    return ERRORS + "".join(lines)
 
 
 def _adds_words(meaning: str, title: str) -> bool:
@@ -237,6 +256,8 @@ def _mapping_table(table: MappingTable) -> str:
     """Return the rows of a table. Rows that keep a name share one row; a column without any text is left out."""
     same = [row for row in table.rows if row.theirs == row.ours and not row.note]
     rows = [(row.theirs, row.ours, row.note) for row in table.rows if len(same) < 2 or row not in same]
+    if len({row[1:] for row in rows}) == 1:
+        return f"{rows[0][1].capitalize()}: {'; '.join(theirs for theirs, *_ in rows)}."
     if len(same) > 1:
         rows.append((", ".join(row.theirs for row in same), "the same name", ""))
     width = 3 if any(note for *_, note in rows) else 2

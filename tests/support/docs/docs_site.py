@@ -130,13 +130,11 @@ def _command_text(words: str) -> str:
 
 def _errors_text() -> str:
     """Return the page of the errors with a heading for each code, so that search finds it and a link can name it."""
-    before, rows = doc_pages.errors_page().split("| code |", 1)
-    heads = [cell.strip() for cell in rows.splitlines()[0].strip("| ").split(" | ")]
-    parts = [before]
-    for row in rows.splitlines()[2:]:
-        code, *cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+    parts = [doc_pages.ERRORS]
+    for code, error in doc_pages.described_errors().items():
         parts.append(f"## {code}\n")
-        parts += [f"- {head}: {cell}" for head, cell in zip(heads, cells, strict=True) if cell]
+        parts += [f"- {line}" for line in (", ".join(error.remarks), error.text) if line]
+        parts += [f"- fix: {error.fix}"] if error.fix else []
         parts.append("")
     return "\n".join(parts)
 
