@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,8 @@ from lifeboat_vault.errors import RemoteUnreachable
 from support.core.protected import SteadyClock
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/remote-kinds.md"
+EXAMPLE = ROOT / "tests/support/core/sqlite_remote.py"
+"""The kind to which docs/remote-kinds.md links."""
 DECIDING = {"endpoint_kind.py", "folder_kind.py", "bucket_address.py", "alf_service.py"}
 """The kinds, and the addresses of files that the service of another program gives out."""
 SCHEME = re.compile(r"(file|https?)(:(//)?)?")
@@ -36,8 +38,7 @@ def sqlite_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sqlite-remote\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text("[lifeboat.remotes]\nsqlite = sqlite_remote:REMOTE_KIND\n")
-    (example,) = re.findall(r"```python\n(.+?)```", PAGE.read_text(), flags=re.DOTALL)
-    (site / "sqlite_remote.py").write_text(example)
+    shutil.copy(EXAMPLE, site)
     monkeypatch.syspath_prepend(site)
     remote_kinds.list_schemes.cache_clear()
     yield f"sqlite://{tmp_path}/boat.db"
