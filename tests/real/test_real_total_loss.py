@@ -165,7 +165,7 @@ def test_the_sessions_are_in_openclaws_list_with_every_event(returned: Returned)
 
 def test_only_the_users_own_job_is_offered_and_it_waits_for_the_gateway(returned: Returned) -> None:
     jobs = [step for step in returned.report["next"] if " cron add " in step["command"]]
-    assert [step["title"].partition(" (")[0] for step in jobs] == ["Schedule Tide table"]
+    assert [step["title"].partition(" (")[0] for step in jobs] == ["Schedule the job Tide table"]
     assert "openclaw gateway run" in jobs[0]["waits"]
 
 

@@ -103,4 +103,4 @@ def test_the_sessions_of_february_are_in_the_list(upgraded: Upgraded) -> None:
 
 def test_the_users_job_is_offered(upgraded: Upgraded) -> None:
     (step,) = (each for each in upgraded.report["next"] if " cron add " in each["command"])
-    assert step["title"].startswith("Schedule Tide table")
+    assert step["title"].startswith("Schedule the job Tide table")
