@@ -58,6 +58,7 @@ class Installation:
     "" for the only agent of a state directory. For one of several agents it changes whenever its share of the common
     files has to be computed in another way. `remote` says that the user allows queries to servers that hold memories.
     `server` is the address of such a server when the runtime's own files do not name it, "" for the usual address.
+    `outside` lists the parts of the workspace that lie in other folders, as `Adapter.outside_parts` does.
     `locate` sets neither of the last two.
     """
 
@@ -74,6 +75,7 @@ class Installation:
     sharing: str = ""
     remote: bool = False
     server: str = ""
+    outside: tuple[tuple[str, Path], ...] = ()
 
     @property
     def grounds(self) -> GuardedFolders:
@@ -587,6 +589,11 @@ class Adapter(ABC):
         """Return the default workspace for an agent that is restored into a user's home. `name` is valid as a folder
         name."""
         return user_home / self.home_names[0] / "workspace" if self.home_names else user_home / name
+
+    def outside_parts(self, state: Any, user_home: Path) -> Mapping[str, Path]:
+        """Return the parts of the workspace that the runtime keeps in other folders, as the settings in a state say.
+        The key is the name under which the part is captured (`notes/`)."""
+        return {}
 
     # Files
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -108,17 +107,6 @@ def test_secrets_are_learned_from_settings_with_years_of_prompts(isolated_home: 
     write_files(made.workspace, {f"{PROJECT}/memory/keys.md": f"It is {KEY}-search.\n"})
     run("agents", "add", made.workspace)
     assert _contains(isolated_home / ".local", f"{KEY}-search") == []
-
-
-def test_memories_in_another_folder_are_named_with_the_command_that_protects_them(isolated_home: Path) -> None:
-    made = make_claude_code(isolated_home)
-    write_files(isolated_home, {"my notes/tide.md": "High tide is at seven.\n"})
-    (made.workspace / "settings.json").write_text('{"autoMemoryDirectory": "~/my notes"}')
-    run("agents", "add", made.workspace)
-    [found] = [each for each in run("doctor")["findings"] if each["check"] == "left_behind"]
-    assert (found["level"], "my notes (setting autoMemoryDirectory)" in found["result"]) == ("warning", True)
-    agent = run(*shlex.split(found["fix"])[1:])["id"]
-    assert list(_records(agent)) == ["High tide is at seven."]
 
 
 def test_settings_that_cannot_be_read_are_reported(isolated_home: Path) -> None:

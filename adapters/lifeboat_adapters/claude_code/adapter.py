@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.claude_code import memory_files, user_settings
+import msgspec
+
+from lifeboat_adapters.claude_code import memory_directory, memory_files, user_settings
 from lifeboat_adapters.claude_code.path_spelling import CWD, MEMORY, PROJECTS, map_project_folder, replace_path
 from lifeboat_adapters.claude_code.project_paths import ClaudeCodeProjects
-from lifeboat_adapters.contract import Installation, MemorySection, RenderedFile, RuntimeRow, UnusedDataOffer
+from lifeboat_adapters.contract import (
+    CaptureRoot,
+    Installation,
+    MemorySection,
+    RenderedFile,
+    RuntimeRow,
+    UnusedDataOffer,
+)
 from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter, ProfileCredentials
+from lifeboat_adapters.folder.folder_profile import FolderProfile
 from lifeboat_adapters.folder.profile_transcripts import ProfileTranscripts
 from lifeboat_adapters.folder.shipped_profiles import load_shipped_profiles
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
@@ -60,12 +71,9 @@ class ClaudeCodeDatabases(ProfileTranscripts):
         return (user_settings.name_server(values),) if path == user_settings.ROWS else super().row_names(path, values)
 
     def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
-        folder = user_settings.find_moved_memories(installation.workspace)
-        if folder is not None and folder.is_dir():
-            what = (
-                f"the memories of this project are in {folder} (setting autoMemoryDirectory), so they are not "
-                "captured with this agent"
-            )
+        captured = dict(installation.outside).get(memory_directory.PART)
+        for folder in memory_directory.find_other_folders(installation.workspace, captured):
+            what = f"memories in {folder} (setting autoMemoryDirectory) are not captured with this agent"
             yield UnusedDataOffer(what, f"lifeboat agents add {shlex.quote(str(folder))} --runtime markdown")
 
     def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
@@ -85,8 +93,8 @@ class ClaudeCodeDatabases(ProfileTranscripts):
 class ClaudeCode(FolderAdapter):
     """Claude Code. The home of a user is one agent; the category of a memory is the folder of its project."""
 
-    def __init__(self) -> None:
-        super().__init__(load_shipped_profiles()["claude-code"])
+    def __init__(self, profile: FolderProfile | None = None) -> None:
+        super().__init__(profile or load_shipped_profiles()["claude-code"])
         self.credentials = ClaudeCodeCredentials(self.profile)
         self.databases = ClaudeCodeDatabases(self.profile)
         self.projects = ClaudeCodeProjects(self.profile)
@@ -99,7 +107,31 @@ class ClaudeCode(FolderAdapter):
     def _has_own_file(self, workspace: Path) -> bool:
         return any(has_match(workspace, glob) for glob in _OF_THE_USER)
 
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        found = super().locate(workspace, environment, user_home)
+        folder = memory_directory.find_captured_folder(workspace, user_home)
+        return found if folder is None else replace(found, outside=((memory_directory.PART, folder),))
+
+    def outside_parts(self, state: Any, user_home: Path) -> Mapping[str, Path]:
+        settings = StateFiles(state).read(self.profile.raw + memory_directory.SETTINGS)
+        folder = memory_directory.find_named_folder(settings or b"", user_home)
+        return {} if folder is None else {memory_directory.PART: folder}
+
+    def fitted_to(self, workspace: Path, state: Any) -> ClaudeCode:
+        """Return the adapter that adds memories where the settings say: of the state, or those that are there."""
+        named = memory_directory.read_named_folder(workspace / memory_directory.SETTINGS, Path.home(), workspace)
+        if named is None and not self.outside_parts(state, Path.home()):
+            return self
+        first, *others = self.profile.memories
+        moved = msgspec.structs.replace(first, new=f"{memory_directory.PART}memory-{{id}}.md")
+        return ClaudeCode(msgspec.structs.replace(self.profile, memories=(moved, *others)))
+
     # Files
+
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        named = ((self.profile.raw + part, folder) for part, folder in installation.outside)
+        others = [CaptureRoot(prefix, folder, memory_directory.FILES) for prefix, folder in named]
+        return [*super().roots(installation), *others]
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
         parts = path.removeprefix(self.profile.raw).split("/")

@@ -30,7 +30,7 @@ ROWS = "raw/claude-code-home/db/mcp_servers.jsonl"
 LARGEST = 64 << 20
 """Bytes."""
 
-_HOME = ".claude"
+HOME = ".claude"
 _CREDENTIALS = ".credentials.json"
 _SERVERS, _PROJECTS = "mcpServers", "projects"
 _MODE = 0o600
@@ -41,7 +41,7 @@ _SHORTEST = 8
 def settings_path(workspace: Path) -> Path:
     """Return where the program keeps the file for a home."""
     inside = workspace / FILE
-    return workspace.parent / FILE if workspace.name == _HOME and not inside.exists() else inside
+    return workspace.parent / FILE if workspace.name == HOME and not inside.exists() else inside
 
 
 def list_settings_files(workspace: Path) -> list[Path]:
@@ -89,17 +89,6 @@ def _without_history(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _secrets_in(profile: FolderProfile, data: bytes) -> list[FileSecret]:
     return profile_credentials.find_profile_secrets(profile, FILE, data) or []
-
-
-def find_moved_memories(workspace: Path) -> Path | None:
-    """Return the folder outside the home in which the user lets the program keep memories, None for the usual one."""
-    try:
-        values = json.loads(read_small(workspace / "settings.json", workspace))
-    except (OSError, ValueError, RecursionError):
-        return None
-    named = values.get("autoMemoryDirectory") if isinstance(values, dict) else None
-    folder = workspace.parent / str(named).removeprefix("~/") if isinstance(named, str) and named else None
-    return folder if folder is not None and folder.is_absolute() and not folder.is_relative_to(workspace) else None
 
 
 def find_secrets_in_rows(profile: FolderProfile, data: bytes) -> list[FileSecret]:

@@ -120,7 +120,11 @@ class AdapterConformance(ABC):
             "the first root must be the workspace"
         )
         assert first.only is None, "the root of the workspace must not limit the captured files (only must be None)"
-        for root in others:
+        outside = {f"raw/{runtime}/{part}": folder for part, folder in installation.outside}
+        assert {root.prefix: root.folder for root in others if root.prefix in outside} == outside, (
+            "every part of the workspace that lies outside of it must be a root"
+        )
+        for root in (root for root in others if root.prefix not in outside):
             assert root.prefix == f"raw/{runtime}-home/", (
                 f"{root.prefix} is not the path prefix for the state directory of {runtime}"
             )

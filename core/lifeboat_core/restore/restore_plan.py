@@ -43,6 +43,7 @@ from lifeboat_core.restore.folder_tree import DiskTree, EmptyTree, FolderTree
 from lifeboat_core.restore.hazards import Hazard, find_hazards
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.mapped_paths import map_contents
+from lifeboat_core.restore.outside_parts import OutsideParts, divide_by_folder, find_outside_parts
 from lifeboat_core.restore.plan_warnings import MOST_NAMES, group_by_reason, select_warned_items
 from lifeboat_core.restore.refused_names import find_top_level_heads, reason_against
 from lifeboat_core.restore.removed_files import find_captured_since, find_deleted_since
@@ -174,7 +175,8 @@ class RestorePlan:
 
     def filled(self) -> set[str]:
         """Return the ids of credentials that are in files of the workspace after the restore."""
-        stand = (each.wanted for each in self.items if each.action != RestoreAction.SKIP and each.root == self.target)
+        put = (each for each in self.items if each.action != RestoreAction.SKIP)
+        stand = (each.wanted for each in put if is_of_workspace(each, self.target, self.adapter))
         files = (wanted for wanted in stand if wanted is not None and not wanted.has_gap)
         return {str(cut["credential_id"]) for wanted in files for cut in wanted.cuts}
 
@@ -229,9 +231,10 @@ def plan_restore(
         contents, uncertain = map_contents(state, contents, place.adapter, options.paths)
     options, filler = _with_filler(place, state, verdict, options)
     around = _around(place, state, contents, filler, options)
-    found = _outcome(around, place, deleted, newest)
+    outside = _outside(place, state, verdict, around)
+    found = _outcome(around, place, deleted, newest, outside)
     plan = _plan(place, state, verdict, around, found)
-    plan.warnings.extend(uncertain)
+    plan.warnings.extend([*uncertain, *outside.warnings])
     return plan
 
 
@@ -316,6 +319,7 @@ def _outcome(
     place: _RestorePlace,
     deleted: set[str],
     newest: State | None,
+    outside: OutsideParts,
 ) -> _PlanDecisions:
     """Decide about each file, row and credential. Raises NothingToRestore, RestoreError.UNSAFE_NAME,
     RuntimeDatabaseError."""
@@ -325,7 +329,7 @@ def _outcome(
         goes = find_captured_since(context, place.own, place.adapter, contents)
     removable = sorted(name for name in goes if options.wants(name) and not place.is_fresh)
     rules = _rules(place, around.state, around.filler, options)
-    items = _workspace_items(contents, place.adapter, options, removable, rules)
+    items = _workspace_items(around, removable, rules, outside)
     items = workspace_databases.add_database_logs(context, items, rules)
     translated = foreign_credentials.translate_credentials(around)
     items, became, translated = foreign_credentials.merge_into_workspace(around, place.folder, items, translated)
@@ -347,9 +351,10 @@ def _outcome(
 
 
 def _workspace_items(
-    contents: WantedContents, adapter: Adapter, options: RestoreOptions, removable: Iterable[str], rules: DecisionRules
+    around: PlanningContext, removable: Iterable[str], rules: DecisionRules, outside: OutsideParts
 ) -> list[PlanItem]:
-    """Return the items of the workspace that the user asked for."""
+    """Return the items of the workspace that the user asked for, and of its parts that lie `outside`."""
+    contents, adapter, options = around.contents, around.adapter, around.options
     wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
     left_out, heads = _databases_as_files(contents, adapter), find_top_level_heads(contents.workspace)
     against = {
@@ -363,7 +368,8 @@ def _workspace_items(
         PlanItem(name, RestoreAction.SKIP, Path(), wanted[name], kind=wanted[name].kind, reason=reason)
         for name, reason in against.items()
     ]
-    return [*decide_files(files, removable, rules), *skipped]
+    divided = divide_by_folder(around, files, removable, rules, outside)
+    return [*(item for each in divided for item in decide_files(*each)), *skipped]
 
 
 def _hazards(state: State, contents: WantedContents, items: Iterable[PlanItem]) -> list[Hazard]:
@@ -431,6 +437,12 @@ def _databases_as_files(contents: WantedContents, adapter: Adapter) -> set[str]:
     return {name for name in named if adapter.place(prefix + name, is_folder=False) is Placement.EXCLUDED}
 
 
+def is_of_workspace(item: PlanItem, folder: Path, adapter: Adapter) -> bool:
+    """Return whether a file belongs to the workspace `folder`, also in a part that lies outside of it."""
+    own = archive_layout.raw_prefix(adapter.runtime)
+    return item.root == folder or (item.wanted is not None and item.wanted.path.startswith(own))
+
+
 def find_running_runtime(
     adapter: Adapter,
     installation: Installation | None,
@@ -445,7 +457,7 @@ def find_running_runtime(
     files = databases.files(installation) if databases is not None else ()
     stores = {path for path in files if path.is_relative_to(folder)}
     written = [item for item in items if item.is_write]
-    touched = any(item.root != folder or folder / item.name in stores for item in written)
+    touched = any(not is_of_workspace(item, folder, adapter) or item.root / item.name in stores for item in written)
     return placement.running(installation) if touched or any(write.changes for write in writes) else ""
 
 
@@ -497,6 +509,17 @@ def _plan(
         makes_home=around.is_new_here or around.options.state_dir is not None,
         new_profile=new_profile,
     )
+
+
+def _outside(
+    place: _RestorePlace, state: ProvenState, verdict: SignatureVerdict, around: PlanningContext
+) -> OutsideParts:
+    """Return the parts of the workspace that lie in other folders; none for a copy in a folder of the user's choice."""
+    usual = place.adapter.usual_workspace(place.context.user_home, "main")
+    is_home = place.folder == restore_target.resolve_target(usual)
+    if verdict is not SignatureVerdict.SIGNED or not (place.own or around.options.adopt or is_home):
+        return OutsideParts()
+    return find_outside_parts(around, place.folder, state, replaces=place.own is not None)
 
 
 def _around(

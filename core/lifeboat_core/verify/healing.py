@@ -234,8 +234,11 @@ def _folders(context: Context, agent: Agent) -> dict[str, Path]:
     home = (
         {} if found is None or found.state_dir is None else {archive_layout.home_prefix(agent.runtime): found.state_dir}
     )
+    raw = archive_layout.raw_prefix(agent.runtime)
+    outside = {} if found is None else {raw + part: folder for part, folder in found.outside}
     return {
-        archive_layout.raw_prefix(agent.runtime): agent.workspace,
+        **outside,  # before the workspace, whose prefix they share
+        raw: agent.workspace,
         archive_layout.ARTIFACTS: agent.workspace,
         **home,
     }
