@@ -53,6 +53,9 @@ SECTIONS = {
         "label": ListedCommand(
             "lifeboat_cli.history.history_commands:label", "Give a sequence a name, so that it is never deleted."
         ),
+        "proposals": ListedCommand(
+            "lifeboat_cli.proposals.proposal_commands:proposals", "Accept or reject what agents propose."
+        ),
         "log": ListedCommand("lifeboat_cli.history.log_command:log", "Show what was done with the agents, and when."),
     },
     "Restore and purge": {
@@ -79,6 +82,7 @@ SECTIONS = {
             "lifeboat_cli.commands.daemon_commands:daemon", "Control the daemon, which captures changes."
         ),
         "service": ListedCommand("lifeboat_cli.commands.service_commands:service", "Start the daemon at every login."),
+        "mcp": ListedCommand("lifeboat_cli.mcp.mcp_command:mcp", "Serve an agent its own past over MCP."),
         "config": ListedCommand("lifeboat_cli.commands.config_commands:config", "Show or change settings."),
         "doctor": ListedCommand("lifeboat_cli.commands.doctor_command:doctor", "Find problems and how to fix them."),
     },

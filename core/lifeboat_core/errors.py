@@ -34,6 +34,16 @@ LifeboatError
     |   +-- WorkerFailed        a worker ended before its work was done
     |   +-- CommandLost         it is unknown whether a command was carried out
     |   +-- Cancelled           the work was cancelled
+    +-- GrantError              an agent and its own past
+    |     NOT_GRANTED           the user has not granted the agent access to its past
+    |     GRANT_ENDED           the grant of a running server was revoked, replaced or has expired
+    |     LIBRARY_MISSING       the library of the server is not installed
+    |     ANOTHER_AGENT         a call names an agent or a session
+    |     PROPOSAL_REFUSED      a proposal that cannot be carried out
+    |     NOT_OWN_EDIT          an undo of an edit that was not made in this session
+    |     TOO_MANY_PROPOSALS    too many open proposals, or too many within an hour
+    |     UNKNOWN_PROPOSAL      no proposal has this number
+    |     PROPOSAL_DECIDED      the proposal was accepted, rejected or has expired
     +-- HookFailed              a runtime could not be set up to report ends of sessions
     +-- NetworkError            a network request failed
     |   +-- NetworkUnreachable  no answer in time, or none that can be trusted
@@ -161,6 +171,31 @@ class HookFailed(DaemonError):
     code = "hook_failed"
     title = "The session hook could not be changed"
     fix = "lifeboat agents hook AGENT --show"
+
+
+class GrantError(DaemonError):
+    code = "grant"
+    title = "The agent has no access to its own past"
+    fix: str | None = "lifeboat agents grant AGENT"
+    exit_status = 3
+
+    NOT_GRANTED = ErrorCode("not_granted")
+    GRANT_ENDED = ErrorCode("grant_ended", "The agent no longer has access to its own past")
+    LIBRARY_MISSING = ErrorCode("mcp_missing", "A library of the MCP server is not installed", exit_status=1)
+    ANOTHER_AGENT = ErrorCode("another_agent", "The call is outside of the grant")
+    PROPOSAL_REFUSED = ErrorCode(
+        "proposal_refused", "The proposal cannot be carried out", fix="lifeboat timeline AGENT"
+    )
+    NOT_OWN_EDIT = ErrorCode("not_own_edit", "Not an edit of this session", fix="lifeboat proposals list AGENT --all")
+    TOO_MANY_PROPOSALS = ErrorCode(
+        "too_many_proposals", "Too many proposals", fix="lifeboat proposals list AGENT", retryable=True
+    )
+    UNKNOWN_PROPOSAL = ErrorCode(
+        "unknown_proposal", "Unknown proposal", fix="lifeboat proposals list AGENT --all", exit_status=1
+    )
+    PROPOSAL_DECIDED = ErrorCode(
+        "proposal_decided", "The proposal is no longer open", fix="lifeboat proposals list AGENT --all"
+    )
 
 
 class ServiceError(DaemonError):

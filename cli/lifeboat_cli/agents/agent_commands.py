@@ -15,6 +15,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
 from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
 from lifeboat_cli.agents.agents_cut import cut, uncut
+from lifeboat_cli.agents.agents_grant import grant, revoke
 from lifeboat_cli.agents.agents_hook import hook
 from lifeboat_cli.agents.agents_move_project import move_project
 from lifeboat_cli.commands.sync_command import print_capture
@@ -47,6 +48,8 @@ def agents() -> None:
 
 
 agents.add_command(hook)
+agents.add_command(grant)
+agents.add_command(revoke)
 agents.add_command(cut)
 agents.add_command(uncut)
 agents.add_command(adopt)

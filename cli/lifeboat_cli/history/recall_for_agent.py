@@ -176,9 +176,10 @@ def _element(one: RecalledMemory) -> str:
     said = {"id": one.id, "kind": one.kind, "from": one.origin_file, "created_at": one.created_at}
     if one.cut:
         said["truncated"] = "true"
-    attributes = "".join(f' {name}="{_escaped(value)}"' for name, value in said.items() if value)
-    return f"<memory{attributes}>{_escaped(one.text)}</memory>"
+    attributes = "".join(f' {name}="{escape_text(value)}"' for name, value in said.items() if value)
+    return f"<memory{attributes}>{escape_text(one.text)}</memory>"
 
 
-def _escaped(text: str) -> str:
+def escape_text(text: str) -> str:
+    """Return a text in which nothing is a mark of XML."""
     return text.translate(_ESCAPES)

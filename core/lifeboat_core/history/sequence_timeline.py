@@ -30,7 +30,7 @@ LONGEST = 200
 def set_label(context: Context, agent: Agent, at: str, text: str | None) -> JsonObject:
     """Label a sequence, or remove its label (None); return its entry in the timeline. Raises DaemonError.BAD_LABEL,
     UnknownSequence, NothingToRestore."""
-    name = None if text is None else _checked(text)
+    name = None if text is None else check_label(text)
     with context.vault(agent.id) as vault:
         number = find_sequence_at(vault, at)
         if vault.sequence(number).label != name:
@@ -44,7 +44,8 @@ def load_labelled_sequence(context: Context, agent: Agent, at: str) -> JsonObjec
         return sequence_timeline.make_sequence_teller(context, vault)(vault.sequence(find_sequence_at(vault, at)))
 
 
-def _checked(text: str) -> str:
+def check_label(text: str) -> str:
+    """Return a label in one line. Raises DaemonError.BAD_LABEL."""
     name = " ".join(text.split())
     if not name or len(name) > LONGEST or not name.isprintable():
         raise DaemonError.BAD_LABEL(f"a label must be one line of 1 to {LONGEST} printable characters")

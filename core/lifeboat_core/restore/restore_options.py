@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 
 from lifeboat_adapters.memory_stores import RowChoice
@@ -18,7 +19,8 @@ class RestoreOptions:
     directory, None for the one around the target; `rows` selects optional rows of its databases (scheduled jobs,
     sessions). `with_credentials` is None where the user did not decide: see `decide_credentials`. `yes` is the consent
     to write into a folder that is not empty, `accept_unsigned` the consent to an unsigned state. `paths` are absolute
-    paths of projects, each with the one that replaces it."""
+    paths of projects, each with the one that replaces it. `only_file` is the exact name of one file in the
+    workspace, where a glob could match more."""
 
     at: int | str | None = None
     to: Path | None = None
@@ -34,10 +36,22 @@ class RestoreOptions:
     state_dir: Path | None = None
     rows: RowChoice = field(default_factory=RowChoice)
     paths: tuple[tuple[str, str], ...] = ()
+    only_file: str | None = None
+
+    def wants_outside(self, name: str) -> bool:
+        """Return whether the user asked for a file of this name outside of the workspace."""
+        return self.only_file is None and self.wants(name)
 
     def wants(self, name: str) -> bool:
         """Return whether the user asked for a file of this name."""
+        if self.only_file is not None:
+            return name == self.only_file
         return not self.path_globs or is_selected_by(name, self.path_globs)
+
+
+def only_this_file(name: str, at: int) -> RestoreOptions:
+    """Return the options that restore one file of the workspace in place, and nothing else."""
+    return RestoreOptions(at=at, path_globs=(escape(name),), only_file=name, yes=True)
 
 
 def decide_credentials(asked: bool | None, *, is_own_workspace: bool, is_signed: bool, is_key_usable: bool) -> bool:

@@ -110,7 +110,7 @@ class _PlacedFile(NamedTuple):
 def plan_state_dir(around: PlanningContext, translated: Mapping[str, bytes] | None = None) -> StateDirPlan:
     """Plan the state directory, if there is or was one around the target, or one is named or created. `translated` are
     files with credentials of another runtime, by archive path, as if this one had been captured with them."""
-    home = {name: item for name, item in around.contents.home.items() if around.options.wants(name)}
+    home = {name: item for name, item in around.contents.home.items() if around.options.wants_outside(name)}
     root = find_state_dir_root(around.adapter, around.installation)
     if root is None or around.installation is None:
         return StateDirPlan([_left_out(item, NO_FOLDER) for _, item in sorted(home.items())])

@@ -1,0 +1,1 @@
+"""`lifeboat mcp`: an agent's own past over the Model Context Protocol. Only this command imports the package."""

@@ -1,0 +1,1 @@
+"""`lifeboat proposals`: what agents asked for, and the user's decisions."""
