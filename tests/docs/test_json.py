@@ -14,6 +14,11 @@ import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint import endpoint_serve
+from lifeboat_core.agents.agent import find_agent
+from lifeboat_core.grants.agent_grant import check_grant
+from lifeboat_core.grants.proposal_requests import begin_session
+from lifeboat_core.grants.proposal_run import make_proposal
+from lifeboat_core.grants.proposals import Request
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.service.event_log import open_log
 from lifeboat_endpoint.endpoint import Endpoint
@@ -117,6 +122,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     yield "An agent", run("agents", "show", name)
     yield "An agent", run("agents", "pause", name)
     yield "An agent", run("agents", "resume", name)
+    yield from _grant_documents(name)
     yield "An agent", run("agents", "accept", name)
     yield "An agent", run("agents", "add", openclaw.workspaces["rover"])
     yield "An agent", run("agents", "list")
@@ -160,6 +166,27 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     yield from _endpoint_documents(folder)
     yield from _remote_documents(folder)
     yield from _receipt_documents(folder)
+
+
+def _grant_documents(name: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield what is written about a grant and two proposals."""
+    yield "An agent", run("agents", "grant", name, "--expires", "2h")
+    context = Context.open()
+    agent = find_agent(context, name)
+    with context.vault(agent.id) as vault:
+        grant = check_grant(vault, name, context.now())
+        session = begin_session(agent, grant, vault, context.now())
+        for request in (Request("label", 0, label="the beginning"), Request("restore_file", 0, path="MEMORY.md")):
+            make_proposal(context, vault, session, grant, request)
+    one = "`lifeboat proposals`"
+    yield "`lifeboat status`", run("status")
+    yield "An agent", run("agents", "show", name)
+    yield one, run("proposals", "list")
+    yield one, run("proposals", "show", name, "2")
+    yield one, run("proposals", "accept", name, "1", "--yes")
+    yield one, run("proposals", "reject", name, "2")
+    run("label", name, "0", "--remove")
+    yield "An agent", run("agents", "revoke", name)
 
 
 def _profile_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:

@@ -339,10 +339,14 @@ def show(session: CommandSession, agent: str, left_out: bool) -> None:
 
     found = registry.find_agent(session.context, agent)
     files = [one for one in list_path_coverage(session.context, found) if not left_out or one.stale or not one.kept]
-    document = {**_document(found), "files": [one.to_json() for one in files]}
+    grant = _grant_document(session, found)
+    document = {**_document(found), "grant": grant, "files": [one.to_json() for one in files]}
     rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), _why(one)) for one in files]
 
     def text() -> None:
+        if grant is not None:
+            state = "has expired" if grant["expired"] else "is in force"
+            session.output.note(f"The grant of access to its own past, given {time_text(grant['given_at'])}, {state}.")
         if not rows:
             session.output.line("Everything in the workspace is captured." if left_out else "Nothing is captured yet.")
             return
@@ -352,6 +356,15 @@ def show(session: CommandSession, agent: str, left_out: bool) -> None:
             )
 
     session.output.document(document, text)
+
+
+def _grant_document(session: CommandSession, agent: Agent) -> JsonObject | None:
+    """Return the grant of access to the agent's own past, None if there is none."""
+    from lifeboat_core.grants.agent_grant import read_grant
+
+    with session.context.vault(agent.id) as vault:
+        grant = read_grant(vault)
+    return None if grant is None else grant.to_json(session.context.now())
 
 
 def _why(one: PathCoverage) -> str:

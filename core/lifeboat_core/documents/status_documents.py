@@ -109,6 +109,11 @@ class Agent(msgspec.Struct, frozen=True):
     """newest verified sequence, on this machine or a remote, or null"""
     vault_bytes: int = 0
     """size of its vault"""
+    grant: JsonObject | None = None
+    """the grant of access to its own past as in `agents show`, or null"""
+    proposals: int = 0
+    newest_proposal: int = 0
+    """number of its open proposals, and the number of the newest"""
     remotes: tuple[Remote, ...] = ()
     at_work: bool = False
     """whether the daemon is working on it"""

@@ -22,7 +22,7 @@ MADE, ACCEPTED_KIND, REJECTED_KIND, CLEARED = "proposed", "proposal_accepted", "
 """Kinds of audit rows."""
 MOST_OPEN = 10
 MOST_PER_HOUR = 20
-"""Proposals of one agent within an hour, whatever became of them."""
+"""Proposals of one agent within an hour, also those that were decided."""
 MOST_CLOSED = 100
 """Proposals that are kept after they were decided. More than an hour's, so that the limit of an hour can be judged."""
 OPEN_FOR = timedelta(days=7)

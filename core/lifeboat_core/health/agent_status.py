@@ -85,9 +85,10 @@ class StatusFacts(msgspec.Struct, frozen=True):
     capture failed; `damaged`: the damage a verification found (see `status_gathering.DAMAGED`); `remotes`: its remotes;
     `unreadable`: why facts are missing. If the vault could not be opened, `vault_opened` is False and `vault_fix` is
     the command that helps. `verified_sequence` is the newest verified sequence in this vault, `vault_bytes` the vault's
-    size. `kept_out` are names of files that contain purged text, `purged_again` of those in which a purged value was
-    captured in other words, `gaps` of those that a restore left without their credentials. `shut` are labels of
-    credentials whose key this home has lost.
+    size. `grant` is the grant of access to its own past (`agent_grant.Grant`), None for none; `proposals` counts its
+    open proposals, `newest_proposal` is the number of the newest of them. `kept_out` are names of files that contain
+    purged text, `purged_again` of those in which a purged value was captured in other words, `gaps` of those that a
+    restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
     """
 
     sequence: int | None = None
@@ -120,6 +121,9 @@ class StatusFacts(msgspec.Struct, frozen=True):
     vault_fix: str | None = None
     verified_sequence: int | None = None
     vault_bytes: int = 0
+    grant: JsonObject | None = None
+    proposals: int = 0
+    newest_proposal: int = 0
 
     def to_json(self) -> JsonObject:
         found: JsonObject = msgspec.to_builtins(self)
@@ -147,7 +151,7 @@ class AgentStatus:
     the folder does not exist. `last_verified_at` is of the remote that was verified last, which `verified_in` names; of
     this machine's vault if there is no required remote, or none was ever verified. `lookalikes` counts the places that
     look like a secret and are captured in plain text, `not_looked_into` the files that are not searched for secrets;
-    `kept_out` and `purged_again` are as in `StatusFacts`.
+    `kept_out`, `purged_again`, `grant`, `proposals` and `newest_proposal` are as in `StatusFacts`.
 
     Only the daemon knows `at_work` (a job of this agent runs), `waits_for` (what captures wait for) and `unwatched`
     (why not every change is noticed immediately).
@@ -183,6 +187,9 @@ class AgentStatus:
     vault_fix: str | None = None
     verified_sequence: int | None = None
     vault_bytes: int = 0
+    grant: JsonObject | None = None
+    proposals: int = 0
+    newest_proposal: int = 0
     remotes: tuple[RemoteFacts, ...] = ()
     at_work: bool = False
     waits_for: str | None = None
@@ -308,7 +315,7 @@ def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, 
         found = sorted(found, key=lambda each: each.state == WAITING)
     is_told = agent.watched and seen.is_gone
     rest = [] if seen.absent is None or is_told else [StatusReason("", "folder_absent", seen.absent)]
-    rest += _remarks(seen, agent)
+    rest += _remarks(seen, agent, now)
     verified_at, verified_in = _verified(seen)
     return AgentStatus(
         id=agent.id,
@@ -341,12 +348,19 @@ def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, 
         vault_fix=seen.vault_fix,
         verified_sequence=_newest_verified(seen),
         vault_bytes=seen.vault_bytes,
+        grant=seen.grant,
+        proposals=seen.proposals,
+        newest_proposal=seen.newest_proposal,
         remotes=seen.remotes,
     )
 
 
-def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
+def _remarks(seen: StatusFacts, agent: Agent, now: datetime) -> Iterator[StatusReason]:
     """Yield remarks on an agent that do not affect its state."""
+    if seen.proposals:
+        yield StatusReason("", "proposals", _proposals_words(seen.proposals, agent))
+    if seen.grant is not None:
+        yield StatusReason("", "granted", _grant_words(seen.grant, agent, now))
     yield from (StatusReason("", "last_capture", reason) for reason in seen.reasons)
     yield from remote_health.list_remote_remarks(seen.remotes)
     if seen.lookalikes:
@@ -363,6 +377,19 @@ def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
         yield StatusReason("", "kept_out", _kept_out_words(seen.kept_out))
     if seen.purged_again:
         yield StatusReason("", "purged_again", _again_words(seen.purged_again, agent))
+
+
+def _proposals_words(count: int, agent: Agent) -> str:
+    waiting = count_text(count, "proposal of the agent waits", "proposals of the agent wait")
+    return f"{waiting} for your decision; to list them: lifeboat proposals list {quote_argument(agent.name)}"
+
+
+def _grant_words(grant: JsonObject, agent: Agent, now: datetime) -> str:
+    end, name = grant.get("expires_at"), quote_argument(agent.name)
+    if end is not None and times.to_text(now) >= end:
+        return f"the grant of access to its own past has expired; to give a new one: lifeboat agents grant {name}"
+    until = "" if end is None else f" until {time_text(end)}"
+    return f"the agent may read its own past and make proposals{until}; to end this: lifeboat agents revoke {name}"
 
 
 def _kept_out_words(paths: tuple[str, ...]) -> str:

@@ -12,6 +12,8 @@ from lifeboat_core.agents import lost_agents, withheld_items
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.capture import mass_loss_guard, not_captured, secret_lookalikes
 from lifeboat_core.capture.capture_report import FAILED, LAST_CAPTURE, ROOT_MISSING
+from lifeboat_core.grants.agent_grant import read_grant
+from lifeboat_core.grants.proposals import expire_old, read_book
 from lifeboat_core.health.agent_status import (
     ERROR,
     FENCED,
@@ -158,6 +160,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> St
     captured, alike, unread, cache_problem = _of_caches(context, vault)
     space = vault_quota.measure_quota(context, agent, vault)
     left = not_captured.parse_not_captured(captured)
+    grant, waiting = read_grant(vault), expire_old(read_book(vault), context.now()).open
     return StatusFacts(
         sequence=None if head is None else head.number,
         last_captured_at=captured.get("time") or (None if head is None else head.recorded_at),
@@ -185,6 +188,9 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> St
         lookalikes=sum(len(places) for places in alike.values()),
         not_looked_into=len(unread),
         vault_bytes=space.used,
+        grant=None if grant is None else grant.to_json(context.now()),
+        proposals=len(waiting),
+        newest_proposal=max((one.number for one in waiting), default=0),
         remotes=remote_facts.gather_remote_facts(context, vault, head),
         unreadable=cache_problem,
     )

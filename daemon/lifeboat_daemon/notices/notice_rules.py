@@ -7,6 +7,7 @@ notice is never sent twice.
   is reported at most once an hour.
 - While the state lasts, it is reported again after 1, 3, 7, 14 and 30 days, counted from the last verified copy or from
   the beginning of the trouble, whichever is longer ago.
+- A proposal of an agent is reported once, without its words.
 - Agents that are not protected are reported when they are first found.
 """
 
@@ -40,16 +41,16 @@ NOT_AGAIN_FOR = 3600.0
 DAY = 86400.0
 AGES = (1, 3, 7, 14, 30)
 """Days after which a lasting state is reported again."""
-AGE, OFFER = "age", "offer"
+AGE, OFFER, PROPOSAL = "age", "offer", "proposal"
 """Kinds of notices that are not states."""
 HOME = ""
 """The subject of problems that concern no single agent."""
 
 
 class UserNotice(msgspec.Struct, frozen=True):
-    """A notice for people. `kind` is a state, `age` or `offer`; `subjects` are the ids of the agents it is about;
-    `text` describes the situation, `fix` is the command that helps; `headline` is the title without the name of the
-    agent. None of them contains a file name, a directory or any content."""
+    """A notice for people. `kind` is a state, `age`, `offer` or `proposal`; `subjects` are the ids of the
+    agents it is about; `text` describes the situation, `fix` is the command that helps; `headline` is the title
+    without the name of the agent. None of them contains a file name, a directory or any content."""
 
     kind: str
     title: str
@@ -76,7 +77,8 @@ class UserNotice(msgspec.Struct, frozen=True):
 
 class NoticeState(msgspec.Struct, frozen=True):
     """What was sent about one subject. `state` is the present state and `since` its beginning; `said` is the last
-    reported state and `said_at` when each state was reported; `age` is the largest number of days that was reported."""
+    reported state and `said_at` when each state was reported; `age` is the largest number of days that was reported,
+    `proposal` the number of the newest proposal that was."""
 
     state: str = OK
     since: str | None = None
@@ -84,6 +86,7 @@ class NoticeState(msgspec.Struct, frozen=True):
     said_at: dict[str, str] = {}
     trouble_since: str | None = None
     age: int = 0
+    proposal: int = 0
 
     def to_json(self) -> JsonObject:
         found: JsonObject = msgspec.to_builtins(self)
@@ -110,9 +113,18 @@ class NoticeDecision(NamedTuple):
 def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -> NoticeDecision:
     """Decide the notices about one agent."""
     verified = None if agent.last_verified_at is None else times.parse_time(agent.last_verified_at)
-    return _news(
-        _NoticeSubject(agent.id, agent.name, _alarm(agent.state), _trouble(agent), agent.fix, verified), told, now
-    )
+    subject = _NoticeSubject(agent.id, agent.name, _alarm(agent.state), _trouble(agent), agent.fix, verified)
+    decided = _news(subject, told, now)
+    if agent.newest_proposal <= told.proposal:
+        return decided
+    told = msgspec.structs.replace(decided.told, proposal=agent.newest_proposal)
+    return NoticeDecision([*decided.notices, _of_proposals(subject, agent)], told, decided.look_again)
+
+
+def _of_proposals(subject: _NoticeSubject, agent: AgentStatus) -> UserNotice:
+    text = f"{count_text(agent.proposals, 'proposal')} of the agent for you to accept or reject"
+    fix = f"lifeboat proposals list {quote_argument(agent.name)}"
+    return _notice(PROPOSAL, subject, "asks for your decision", text, fix)
 
 
 def decide_home_notices(status: Status, told: NoticeState, now: datetime) -> NoticeDecision:
