@@ -57,10 +57,6 @@ TOOLS: dict[str, AgentTool] = {
     "propose_restore_file": AgentTool(
         proposal_tools.RestoreFileArguments, proposal_tools.propose_restore_file, is_reading=False
     ),
-    "propose_restore_memory": AgentTool(
-        proposal_tools.RestoreMemoryArguments, proposal_tools.propose_restore_memory, is_reading=False
-    ),
-    "propose_undo": AgentTool(proposal_tools.UndoArguments, proposal_tools.propose_undo, is_reading=False),
     "list_proposals": AgentTool(proposal_tools.ListArguments, proposal_tools.list_own_proposals),
 }
 """All tools. Purges, keys, credentials, remotes, thinning, pauses, settings and other agents have none."""
