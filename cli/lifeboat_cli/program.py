@@ -48,7 +48,7 @@ SECTIONS = {
             "lifeboat_cli.history.history_commands:search", "Search an agent's memories, or its whole history."
         ),
         "records": ListedCommand(
-            "lifeboat_cli.history.record_commands:records", "List, show, forget, restore or pin memories."
+            "lifeboat_cli.history.record_commands:records", "List, show, undo, forget, restore or pin memories."
         ),
         "label": ListedCommand(
             "lifeboat_cli.history.history_commands:label", "Give a sequence a name, so that it is never deleted."

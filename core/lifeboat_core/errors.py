@@ -82,6 +82,10 @@ LifeboatError
     |   +-- MovedElsewhere      another machine writes the agent, and taking it over was not confirmed
     +-- RecordError
     |     UNKNOWN_KIND          a type or a status that no memory has
+    |     NO_EARLIER_TEXT       the history has no other text of this memory
+    |     NOT_IN_FILE           the memory is in a database, or its file cannot be divided
+    |     HOLDS_SECRET          the text to write contains a sealed secret
+    |     MEMORY_CHANGED        the live file has another text than the newest sequence
     |   +-- UnknownRecord       no record has this id
     |   |     PURGED                it was purged
     +-- WordsError
@@ -349,6 +353,27 @@ class RecordError(DaemonError):
     code = "record"
 
     UNKNOWN_KIND = ErrorCode("unknown_kind", "Unknown memory type or status", fix="lifeboat records list AGENT")
+    NO_EARLIER_TEXT = ErrorCode(
+        "no_earlier_text", "The memory has no other text to return to", fix="lifeboat timeline AGENT", exit_status=3
+    )
+    NOT_IN_FILE = ErrorCode(
+        "memory_not_in_file",
+        "This memory is not in a file that Lifeboat can edit",
+        fix="lifeboat restore AGENT --dry-run",
+        exit_status=3,
+    )
+    HOLDS_SECRET = ErrorCode(
+        "memory_holds_secret",
+        "The former text contains a secret",
+        fix="lifeboat restore AGENT --dry-run",
+        exit_status=3,
+    )
+    MEMORY_CHANGED = ErrorCode(
+        "memory_changed",
+        "The memory changed since the last capture",
+        fix="lifeboat diff AGENT",
+        exit_status=3,
+    )
 
 
 class UnknownRecord(RecordError):

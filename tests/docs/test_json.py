@@ -152,6 +152,12 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     yield "`lifeboat search`", run("search", name, "ink", "--for-agent")
     yield "`lifeboat records list`", run("records", "list", name)
     yield "`lifeboat records show`", run("records", "show", name, hits["hits"][0]["id"])
+    memory = workspace / "MEMORY.md"
+    memory.write_text(memory.read_text().replace("Buy ink", "Buy much ink"))
+    run("sync")
+    changed = run("search", name, "much", "ink")["hits"][0]["id"]
+    yield "`lifeboat records undo`", run("records", "undo", name, changed, "--dry-run")
+    yield "`lifeboat records undo`", run("records", "undo", name, changed)
     yield "`lifeboat verify`", run("verify", name)
     yield from _profile_documents(folder)
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--to", folder / "new", "--dry-run")

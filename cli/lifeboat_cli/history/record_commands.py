@@ -1,15 +1,16 @@
-"""`lifeboat records`: list, show, forget, restore and pin single memories."""
+"""`lifeboat records`: list, show, undo, forget, restore and pin single memories."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
-from lifeboat_cli.terminal.option_types import AGENT, COUNT, TEXT
+from lifeboat_cli.terminal.option_types import AGENT, COUNT, MOMENT, TEXT
 from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
@@ -19,6 +20,9 @@ from lifeboat_core.memories import edit_records as memories
 from lifeboat_core.texts.human_text import NO_BREAK, count_text, path_text, time_text, when_text
 from lifeboat_vault.vault import SequenceRow
 
+if TYPE_CHECKING:
+    from lifeboat_core.memories.memory_undo import MemoryUndoReport
+
 _COLUMNS = ("since", "type", "status", "file", "id", "memory")
 _UUID = 36
 _FIT = TableFit(shorten=("type", "file"), drop=("since", "status"), least={"id": _UUID, "memory": 24})
@@ -27,7 +31,7 @@ Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
 
 @click.group()
 def records() -> None:
-    """List, show, forget, restore or pin memories."""
+    """List, show, undo, forget, restore or pin memories."""
 
 
 @records.command(
@@ -186,3 +190,50 @@ def pin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 def unpin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
     """Remove pins."""
     _change(session, agent, ids, memories.unpin_records, "unpinned")
+
+
+@records.command(
+    epilog=format_examples(
+        "lifeboat records undo Juniper ID --dry-run",
+        "lifeboat records undo Juniper ID",
+        "lifeboat records undo Juniper ID --at 12",
+    )
+)
+@click.argument("agent", type=AGENT)
+@click.argument("record_id", type=TEXT, metavar="ID")
+@click.option("--at", type=MOMENT, help="Use the text of this sequence or time (default: the text before the change).")
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@session_command
+def undo(session: CommandSession, agent: str, record_id: str, at: str | None, dry_run: bool) -> None:
+    """Undo the last change of a memory in its live file.
+
+    Only the text of this memory is written. A memory that was removed is inserted again, and one that was new is
+    removed. Lifeboat captures the workspace first and keeps that sequence for seven days. Nothing is written if the
+    memory changed since the last capture.
+    """
+    from lifeboat_core.memories import memory_undo
+
+    found = agents.find_agent(session.context, agent)
+    report = memory_undo.undo_record(session.context, found, record_id, at, dry_run=dry_run)
+
+    def text() -> None:
+        for sentence in _describe_undo(report):
+            session.output.line(sentence)
+        for sign, said in (("-", report.plan.present), ("+", report.plan.former)):
+            for line in (said or "").splitlines():
+                session.output.verbatim(f"{sign} {line}")
+        for warning in report.warnings:
+            session.output.warn(warning)
+
+    session.output.document(report.to_json(), text)
+
+
+def _describe_undo(report: MemoryUndoReport) -> Iterator[str]:
+    plan = report.plan
+    verbs = {"replace": "gets", "insert": "is inserted with", "remove": "is removed, as in"}
+    text = "" if plan.operation == "remove" else "its text of "
+    would = "Dry run: the" if report.dry_run else "The"
+    place = f"{would} memory {plan.record_id} in {path_text(plan.path)}"
+    yield f"{place} {verbs[plan.operation]} {text}sequence {plan.sequence}."
+    if report.captured is not None:
+        yield f"The result is sequence {report.captured}, the state before it sequence {report.safety}."

@@ -1,4 +1,4 @@
-"""The JSON of `lifeboat records`: list, show, forget, restore, pin and unpin."""
+"""The JSON of `lifeboat records`: list, show, undo, forget, restore, pin and unpin."""
 
 from __future__ import annotations
 
@@ -148,3 +148,27 @@ class Change(msgspec.Struct, frozen=True):
 
     sequence: int | None = None
     changed: bool = False
+
+
+class Undone(msgspec.Struct, frozen=True):
+    """The document of `records undo`."""
+
+    agent: str
+    id: str = ""
+    """agent id, id of the current version of the memory"""
+    path: str = ""
+    """archive path of the file"""
+    operation: str = "replace"
+    """`replace` for a changed text, `insert` for a memory that was removed, `remove` for one that was new"""
+    sequence: int = 0
+    """the sequence whose text returned"""
+    before: str | None = None
+    after: str | None = None
+    """text before and after the undo, null for none"""
+    safety: int | None = None
+    captured: int | None = None
+    """the sequence before, pinned for seven days, and the one with the result; null with `dry_run`"""
+    dry_run: bool = False
+    """whether nothing was written (`--dry-run`)"""
+    warnings: tuple[str, ...] = ()
+    """remarks, for example why the result was not captured yet"""

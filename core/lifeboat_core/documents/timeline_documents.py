@@ -12,6 +12,7 @@ _KIND_TEXTS = {
     "adopt": "adopted",
     "import": "imported",
     "rotate": "resealed",
+    "undo": "undone change of a memory",
 }
 
 
@@ -29,7 +30,8 @@ class Entry(msgspec.Struct, frozen=True):
     created_at: str
     """when"""
     kind: str = "capture"
-    """`capture`, `restore`, `adopt`, `import` or `rotate`; `snapshot` or `delta` if fetched from a sealed remote"""
+    """`capture`, `restore`, `adopt`, `import`, `rotate` or `undo`; `snapshot` or `delta` if fetched from a sealed
+    remote"""
     changes: JsonObject = {}
     """counts, as in `sync`, and `files`: added (`put`) and `removed` files of the workspace"""
     files: int = 0
