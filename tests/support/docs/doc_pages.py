@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from types import ModuleType
 
 import click
@@ -113,7 +114,7 @@ def command_section(words: str) -> str:
     arguments = [piece for piece in command.collect_usage_pieces(context) if piece != command.options_metavar]
     lines = [f"## `lifeboat {words}`", ""]
     if arguments:
-        lines += [f"`lifeboat {words} {' '.join(arguments)}`", ""]
+        lines += [f"Arguments: `{' '.join(arguments)}`", ""]
     lines += [_prose(command.help or ""), ""]
     options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
     options = [item for item in options if item.opts[0] not in _ON_EVERY_PAGE]
@@ -253,17 +254,24 @@ def interchange_page() -> str:
 
 
 def _mapping_table(table: MappingTable) -> str:
-    """Return the rows of a table. Rows that keep a name share one row; a column without any text is left out."""
+    """Return the rows of a table. Rows that keep a name share one row, and so do neighbours with the same meaning; a
+    column without any text is left out. A table with one meaning is a sentence."""
     same = [row for row in table.rows if row.theirs == row.ours and not row.note]
-    rows = [(row.theirs, row.ours, row.note) for row in table.rows if len(same) < 2 or row not in same]
-    if len({row[1:] for row in rows}) == 1:
-        return f"{rows[0][1].capitalize()}: {'; '.join(theirs for theirs, *_ in rows)}."
+    rows = _joined([(row.theirs, row.ours, row.note) for row in table.rows if len(same) < 2 or row not in same])
+    if not same and len({row.ours for row in table.rows}) == 1 and not any(row.note for row in table.rows):
+        return f"{table.rows[0].ours.capitalize()}: {'; '.join(row.theirs for row in table.rows)}."
     if len(same) > 1:
         rows.append((", ".join(row.theirs for row in same), "the same name", ""))
     width = 3 if any(note for *_, note in rows) else 2
     heads = ("there", "in the Agent Life Format", "note")[:width]
     lines = [f"| {' | '.join(_cell(text) for text in row[:width])} |" for row in (heads, *rows)]
     return "\n".join([lines[0], "|---" * width + "|", *lines[1:]])
+
+
+def _joined(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return rows in which neighbours with the same two last cells are one."""
+    groups = [(meaning, list(group)) for meaning, group in groupby(rows, key=lambda row: row[1:])]
+    return [(", ".join(theirs for theirs, *_ in group), ours, note) for (ours, note), group in groups]
 
 
 def _cell(text: str) -> str:
