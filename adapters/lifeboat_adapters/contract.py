@@ -424,7 +424,10 @@ class DatabaseSupport(ABC):
 
 
 class HookSupport(ABC):
-    """Makes a runtime tell Lifeboat when a session ended. All methods plan and read; none writes."""
+    """Makes a runtime tell Lifeboat when a session ended. All methods plan and read; none writes. `skills` is the
+    folder of skills in the workspace, "" for a runtime without one."""
+
+    skills: str = ""
 
     @abstractmethod
     def install(self, installation: Installation, order: HookOrder) -> HookPlan:

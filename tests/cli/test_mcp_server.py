@@ -204,6 +204,17 @@ def test_no_result_has_a_purged_text_a_secret_or_a_path_outside(harbour: Harbour
     assert str(harbour.user_home) not in told
 
 
+def test_a_purge_reaches_the_words_of_proposals(harbour: Harbour, client: McpClient) -> None:
+    client.told("propose_label", label="Ottilie arrives", reason="Ottilie said so")
+    harbour.write(MEMORY + "\n## Keeper\n\nThe keeper is called Ottilie.\n")
+    found = run("purge", "Juniper", "--text", "Ottilie", "--dry-run")
+    assert "proposal 1 of the agent" in str(found)
+    run("purge", "Juniper", "--text", "Ottilie", "--yes")
+    assert proposals() == []
+    kept = [path for path in (harbour.user_home / "lifeboat").rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"Ottilie" in path.read_bytes()]
+
+
 def test_a_result_is_bounded(harbour: Harbour, client: McpClient) -> None:
     for number in range(3):
         harbour.write("# Note\n\n" + f'<&"{number}> words ' * 20_000, f"note{number}.md")

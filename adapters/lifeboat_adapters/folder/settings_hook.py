@@ -42,6 +42,7 @@ class SettingsHook(HookSupport):
 
     def __init__(self, profile: FolderProfile) -> None:
         self._title, self._hook = profile.title, profile.hook
+        self.skills = profile.persona.skills
 
     def install(self, installation: Installation, order: HookOrder) -> HookPlan:
         if os.name == "nt":

@@ -89,6 +89,7 @@ class OpenClawDatabases(DatabaseSupport):
 class OpenClawHook(HookSupport):
     """The hook in OpenClaw's state directory."""
 
+    skills = "skills"
     install = staticmethod(hook_planning.plan_hook_install)
     remove = staticmethod(hook_planning.plan_hook_removal)
     problem = staticmethod(hook_planning.find_hook_problem)

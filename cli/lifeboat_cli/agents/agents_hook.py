@@ -30,7 +30,8 @@ def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
 
     The setting `cadence` = `after_session` needs this hook. The hook starts `lifeboat sync` in the background. The
     configuration of OpenClaw and Hermes is changed only through their own programs. For Claude Code and Codex, entries
-    are added to their files of hooks, and the other entries there stay.
+    are added to their files of hooks, and the other entries there stay. If the agent has a grant (`lifeboat agents
+    grant`), a skill that explains `lifeboat mcp` is written to its folder of skills, too.
     """
     from lifeboat_core.agents import session_hook_setup
 

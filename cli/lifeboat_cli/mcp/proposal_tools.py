@@ -14,6 +14,7 @@ from lifeboat_core.grants import proposal_requests, proposals
 from lifeboat_core.grants.proposal_run import make_proposal
 from lifeboat_core.grants.proposals import LONGEST_REASON, Proposal, Request
 from lifeboat_core.history.sequence_timeline import LONGEST
+from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 Reason = Annotated[str, Meta(max_length=LONGEST_REASON, description="why, for the user")]
 MemoryId = Annotated[str, Meta(min_length=36, max_length=36)]
@@ -98,6 +99,7 @@ def _item(one: Proposal) -> QuotedItem:
 
 def _propose(access: ServerAccess, request: Request) -> str:
     made = make_proposal(access.context, access.vault, access.session, access.grant, request)
+    wake_daemon(access.context, access.agent)  # so that it reports the proposal to the user
     if made.state == proposals.ACCEPTED:
         return f"Done under the user's grant (proposal {made.number}, sequence {made.made_sequence})."
     return (

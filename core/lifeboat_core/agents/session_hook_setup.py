@@ -9,15 +9,19 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from lifeboat_adapters.contract import HookSupport
 from lifeboat_adapters.errors import HookUnavailable
 from lifeboat_adapters.session_hook_plan import HookOrder, HookPlan
+from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.errors import HookFailed
+from lifeboat_core.grants.agent_grant import read_grant
+from lifeboat_core.grants.skill.skill_plan import NAME, plan_skill
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.path_variables import HOME as VARIABLE
 from lifeboat_core.machine.runtime_folder import find_real_place, refuse_links
@@ -50,10 +54,33 @@ def find_own_program(context: Context) -> tuple[str, ...]:
 def plan_hook(context: Context, agent: Agent, *, remove: bool = False) -> HookPlan:
     """Return what would be done. Raises NoHook, which names the alternative, and what `locate` raises."""
     installation, hook = context.installation(agent), context.adapter(agent.runtime).hook
+    order = make_hook_order(context, agent)
     if remove:
-        return HookPlan() if hook is None else hook.remove(installation, make_hook_order(context, agent))
+        return HookPlan() if hook is None else _with_skill(hook, agent, hook.remove(installation, order), wanted=False)
     with _fallback_named(context, agent):
-        return _hook_of(context, agent).install(installation, make_hook_order(context, agent))
+        hook = _hook_of(context, agent)
+        return _with_skill(hook, agent, hook.install(installation, order), wanted=_has_grant(context, agent))
+
+
+def _with_skill(hook: HookSupport, agent: Agent, planned: HookPlan, *, wanted: bool) -> HookPlan:
+    """Add the skill that explains `lifeboat mcp` to the agent, or its removal, to a plan."""
+    if not hook.skills:
+        return planned
+    folder = agent.workspace / hook.skills
+    try:
+        present = read_small(folder / NAME, agent.workspace)
+    except FileNotFoundError:
+        present = None
+    except OSError:
+        return planned  # a link, or something that is no file: not Lifeboat's
+    skill = plan_skill(folder, present, wanted=wanted)
+    return replace(planned, write={**planned.write, **skill.write}, remove=(*planned.remove, *skill.remove))
+
+
+def _has_grant(context: Context, agent: Agent) -> bool:
+    with context.vault(agent.id) as vault:
+        grant = read_grant(vault)
+    return grant is not None and not grant.is_expired(context.now())
 
 
 def install_hook(context: Context, agent: Agent) -> HookPlan:

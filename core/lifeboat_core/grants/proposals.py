@@ -5,7 +5,7 @@ A proposal changes nothing. A person accepts or rejects it; `proposal_run` carri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import Any, Final, Literal
 
@@ -188,11 +188,20 @@ def _replace(book: ProposalBook, changed: Proposal) -> ProposalBook:
     return msgspec.structs.replace(book, proposals=_without_oldest(kept))
 
 
-def drop_words(book: ProposalBook, has_text: Callable[[str], bool]) -> ProposalBook:
-    """Return the book without the proposals of which some words contain a text that is purged."""
-    return msgspec.structs.replace(
-        book, proposals=tuple(one for one in book.proposals if not any(map(has_text, _words(one))))
-    )
+def find_with_words(book: ProposalBook, has_text: Callable[[str], bool]) -> list[int]:
+    """Return the numbers of the proposals of which some words contain a text."""
+    return [one.number for one in book.proposals if any(map(has_text, _words(one)))]
+
+
+def drop_proposals(vault: Vault, numbers: Collection[int]) -> None:
+    """Remove proposals, whose words contain a text that is purged."""
+
+    def without(book: ProposalBook) -> ProposalBook:
+        kept = tuple(one for one in book.proposals if one.number not in numbers)
+        return msgspec.structs.replace(book, proposals=kept)
+
+    if numbers:
+        change_book(vault, without, CLEARED)
 
 
 def _words(one: Proposal) -> Iterable[str]:

@@ -17,6 +17,7 @@ from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.grants.proposals import drop_proposals
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
 from lifeboat_core.purge import (
@@ -132,10 +133,11 @@ def purge_content(
 
 
 def _take_names_away(request: PurgeRequest, opened: Histories) -> None:
-    """Remove names of sequences that contain the text, before `apply_redaction` rewrites the vault."""
+    """Remove names of sequences and proposals that contain the text, before `apply_redaction` rewrites the vault."""
     for history in opened.open if request.wanted else ():
         for number in purge_search.find_named_sequences(history.vault, request.wanted):
             history.vault.label(number, None)
+        drop_proposals(history.vault, purge_search.find_worded_proposals(history.vault, request.wanted))
 
 
 def _fresh(

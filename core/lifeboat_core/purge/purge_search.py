@@ -20,6 +20,7 @@ from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
+from lifeboat_core.grants.proposals import find_with_words, read_book
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
 from lifeboat_core.purge import histories, local_file_search
@@ -160,14 +161,24 @@ def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
 
 
 def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, opened: Histories) -> LocalFileSearch:
-    """Search outside the histories, and the names of sequences."""
+    """Search outside the histories, the names of sequences, and the proposals of the agent."""
     looked = local_file_search.search_local_files(context, agent, wanted)
     looked.sights += [
         FileSight(local_file_search.HOME, f"the name of sequence {number}", None, "")
         for history in opened.open
         for number in find_named_sequences(history.vault, wanted)
     ]
+    looked.sights += [
+        FileSight(local_file_search.HOME, f"proposal {number} of the agent", None, "")
+        for history in opened.open
+        for number in find_worded_proposals(history.vault, wanted)
+    ]
     return looked
+
+
+def find_worded_proposals(vault: Vault, wanted: PurgeTerms) -> list[int]:
+    """Return the numbers of the proposals whose words contain the text."""
+    return find_with_words(read_book(vault), wanted.stands_in)
 
 
 def find_named_sequences(vault: Vault, wanted: PurgeTerms) -> list[int]:

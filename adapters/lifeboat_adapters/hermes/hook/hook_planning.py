@@ -53,6 +53,8 @@ class _PluginNote(msgspec.Struct, frozen=True):
 class HermesHook(HookSupport):
     """The plugin in the home of an agent."""
 
+    skills = "skills"
+
     def install(self, installation: Installation, order: HookOrder) -> HookPlan:
         home = installation.workspace
         folder, config = home / FOLDER, home / CONFIG

@@ -1,0 +1,1 @@
+"""The skill that explains `lifeboat mcp` to an agent."""
