@@ -53,9 +53,7 @@ class RestoreMemoryArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=
 
 
 def propose_restore_memory(access: ServerAccess, asked: RestoreMemoryArguments) -> str:
-    request = proposal_requests.request_memory(
-        access.context, access.vault, access.agent, asked.id, asked.sequence, asked.reason
-    )
+    request = proposal_requests.request_memory(access.context, access.agent, asked.id, asked.sequence, asked.reason)
     return _propose(access, request)
 
 
@@ -67,8 +65,7 @@ class UndoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def propose_undo(access: ServerAccess, asked: UndoArguments) -> str:
-    book = proposals.read_book(access.vault)
-    request = proposal_requests.request_undo(access.context, access.vault, access.session, asked.id, asked.reason, book)
+    request = proposal_requests.request_undo(access.context, access.vault, access.session, asked.id, asked.reason)
     return _propose(access, request)
 
 

@@ -57,6 +57,10 @@ TOOLS: dict[str, AgentTool] = {
     "propose_restore_file": AgentTool(
         proposal_tools.RestoreFileArguments, proposal_tools.propose_restore_file, is_reading=False
     ),
+    "propose_restore_memory": AgentTool(
+        proposal_tools.RestoreMemoryArguments, proposal_tools.propose_restore_memory, is_reading=False
+    ),
+    "propose_undo": AgentTool(proposal_tools.UndoArguments, proposal_tools.propose_undo, is_reading=False),
     "list_proposals": AgentTool(proposal_tools.ListArguments, proposal_tools.list_own_proposals),
 }
 """All tools. Purges, keys, credentials, remotes, thinning, pauses, settings and other agents have none."""
@@ -90,8 +94,21 @@ def _refusal(error: LifeboatError) -> str:
 
 
 _SAFE_CODES = frozenset(
-    {"bad_label", "bad_moment", "unknown_record", "purged", "unknown_sequence", "unknown_kind", "nothing_to_restore"}
+    {
+        "bad_label",
+        "bad_moment",
+        "memory_changed",
+        "memory_holds_secret",
+        "memory_not_in_file",
+        "no_earlier_text",
+        "nothing_to_restore",
+        "record_purged",
+        "unknown_kind",
+        "unknown_record",
+        "unknown_sequence",
+    }
 )
+"""Errors whose messages name memories, sequences and files of the workspace only."""
 
 
 def serve_agent(context: Context, session: ServerSession) -> None:

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
-from lifeboat_core.agents.agent import Agent
-from lifeboat_core.home.context import Context
-from lifeboat_core.memories import edit_records
 from lifeboat_vault.vault import Vault
 
 
@@ -39,19 +36,3 @@ def _of_record(vault: Vault, record_id: str) -> Iterator[MemoryVersion]:
         kept, record = vault.kept_within(first, last), memory_records.parse_record(line)
         if kept is not None and not memory_records.is_deleted(record):
             yield MemoryVersion(record_id, kept[0], vault.sequence(kept[0]).time, str(record.get("content", "")))
-
-
-def memory_chain(context: Context, agent: Agent, record_id: str) -> list[str]:
-    """Return the ids of all versions of a memory that were not purged, oldest first. Raises UnknownRecord."""
-    about = edit_records.show_records(context, agent, [record_id])[0]["about"]
-    return [one["id"] for one in about["chain"] if not one["purged"]]
-
-
-def find_text_at(vault: Vault, chain: Sequence[str], sequence: int) -> str | None:
-    """Return the text of a memory in a sequence, None where it did not exist or was deleted."""
-    state = vault.state(sequence)
-    for record_id in reversed(chain):
-        if (item := state.record(record_id)) is not None:
-            record = memory_records.parse_record(item.line)
-            return None if memory_records.is_deleted(record) else str(record.get("content", ""))
-    return None

@@ -7,26 +7,23 @@ from dataclasses import dataclass
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import times
-from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
 from lifeboat_alf.states.entry_metas import is_file
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import GrantError, NothingToRestore
 from lifeboat_core.grants.agent_grant import OWN_EDIT_AGE, Grant
 from lifeboat_core.grants.proposals import (
-    ACCEPTED,
     LABEL,
     LONGEST_CLIENT,
     LONGEST_REASON,
     RESTORE_FILE,
     RESTORE_MEMORY,
     UNDO_EDIT,
-    ProposalBook,
     Request,
 )
 from lifeboat_core.history.sequence_timeline import check_label
 from lifeboat_core.home.context import Context
-from lifeboat_core.memories import edit_records
+from lifeboat_core.memories.memory_undo import plan_record_undo
 from lifeboat_core.texts.human_text import quote_argument, snippet_text
 from lifeboat_vault.vault import SequenceRow, Vault
 
@@ -96,40 +93,28 @@ def workspace_name(path: str, runtime: str) -> str | None:
     return None
 
 
-def request_memory(context: Context, vault: Vault, agent: Agent, record_id: str, sequence: int, reason: str) -> Request:
-    """Ask for one memory with the text that it had in a sequence. Raises UnknownRecord, UnknownSequence."""
-    found = edit_records.show_records(context, agent, [record_id])[0]
-    return Request(RESTORE_MEMORY, vault.sequence(sequence).number, memory=str(found["id"]), reason=_cleaned(reason))
+def request_memory(context: Context, agent: Agent, record_id: str, sequence: int, reason: str) -> Request:
+    """Ask for one memory with the text that it had in a sequence. Raises what `plan_record_undo` raises."""
+    plan = plan_record_undo(context, agent, record_id, str(sequence))
+    return Request(RESTORE_MEMORY, plan.sequence, memory=plan.record_id, reason=_cleaned(reason))
 
 
-def request_undo(
-    context: Context, vault: Vault, session: ServerSession, record_id: str, reason: str, book: ProposalBook
-) -> Request:
-    """Ask to undo the last edit of a memory, which was made in this session. `book`: edits that an accepted proposal
-    made are not the agent's own. Raises GrantError.NOT_OWN_EDIT, UnknownRecord."""
-    found = edit_records.show_records(context, session.agent, [record_id])[0]
-    edited, kept = found["about"]["first_sequence"], [row.number for row in vault.sequences()]
-    before = max((number for number in kept if edited is not None and number < edited), default=None)
-    if edited is not None and before is not None and not _existed_before(found["about"], before):
-        raise GrantError.PROPOSAL_REFUSED(
-            f"the memory {found['id']} was created by this edit, so there is no earlier text",
-            fix=f"lifeboat records show {quote_argument(session.agent.name)} {found['id']}",
-        )
-    made_here = {one.made_sequence for one in book.proposals if one.state == ACCEPTED}
-    if edited is None or before is None or not _is_own_edit(vault.sequence(edited), session) or edited in made_here:
+def request_undo(context: Context, vault: Vault, session: ServerSession, record_id: str, reason: str) -> Request:
+    """Ask to undo the last edit of a memory, which was made in this session. Raises GrantError.NOT_OWN_EDIT, and what
+    `plan_record_undo` raises."""
+    plan = plan_record_undo(context, session.agent, record_id)
+    edited = next(row for row in vault.sequences() if row.number > plan.sequence)
+    if not _is_own_edit(edited, session):
         raise GrantError.NOT_OWN_EDIT(
-            f"the memory {found['id']} was not edited since this session started",
-            fix=f"lifeboat records show {quote_argument(session.agent.name)} {found['id']}",
+            f"the memory {plan.record_id} was not edited since this session started",
+            fix=f"lifeboat records show {quote_argument(session.agent.name)} {plan.record_id}",
         )
-    return Request(UNDO_EDIT, before, memory=str(found["id"]), edited=edited, reason=_cleaned(reason))
-
-
-def _existed_before(about: JsonObject, before: int) -> bool:
-    return any(one["sequence"] is not None and one["sequence"] <= before for one in about["chain"])
+    return Request(UNDO_EDIT, plan.sequence, memory=plan.record_id, edited=edited.number, reason=_cleaned(reason))
 
 
 def _is_own_edit(row: SequenceRow, session: ServerSession) -> bool:
-    """Return whether a sequence is an ordinary capture of this session. A user's command says so in the counts."""
+    """Return whether a sequence is an ordinary capture of this session: no restore, no undo, and no command of the
+    user, which the counts name."""
     is_capture = row.kind == "capture" and row.counts.get("by") is None
     return is_capture and row.number > session.started_after and row.recorded_at >= session.started_at
 

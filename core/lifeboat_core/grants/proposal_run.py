@@ -11,13 +11,12 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import GrantError
 from lifeboat_core.grants import proposals
 from lifeboat_core.grants.agent_grant import Grant
-from lifeboat_core.grants.memory_versions import find_text_at, memory_chain
 from lifeboat_core.grants.proposal_requests import ServerSession, is_covered_by_grant, workspace_name
 from lifeboat_core.grants.proposals import Proposal, ProposalBook, Request
 from lifeboat_core.history import differences, sequence_timeline
 from lifeboat_core.history.differences import DifferenceFilter
 from lifeboat_core.home.context import Context
-from lifeboat_core.memories import edit_records
+from lifeboat_core.memories.memory_undo import plan_record_undo, undo_record
 from lifeboat_core.processes.progress import Tell, tell_nobody
 from lifeboat_core.restore import restore_agent
 from lifeboat_core.restore.restore_options import only_this_file
@@ -131,20 +130,28 @@ def _label(context: Context, agent: Agent, request: Request) -> int:
 
 
 def _write_memory(context: Context, agent: Agent, request: Request) -> None:
-    edit_records.restore_records(context, agent, [str(request.memory)])
+    """Give a memory its earlier text. An undo takes back the edit that was shown, and no later one. Raises what
+    `undo_record` raises, and GrantError.PROPOSAL_REFUSED."""
+    record_id = str(request.memory)
+    if request.kind == proposals.UNDO_EDIT and plan_record_undo(context, agent, record_id).sequence != request.sequence:
+        raise GrantError.PROPOSAL_REFUSED(
+            f"the memory {record_id} was edited again after sequence {request.edited}",
+            fix=f"lifeboat records show {quote_argument(agent.name)} {record_id}",
+        )
+    undo_record(context, agent, record_id, str(request.sequence))
 
 
 def preview_proposal(context: Context, agent: Agent, request: Request) -> JsonObject | None:
     """Return what accepting would change, None for a label: of a file `path`, `operation`, `diff` and `cut` as `diff`
-    writes them, of a memory `memory`, and its text `now` and `then` (None where it is deleted)."""
+    writes them, of a memory `memory`, and its text `now` and `then` (None for none). Raises what `plan_record_undo`
+    raises."""
     if request.kind == proposals.LABEL:
         return None
+    if request.memory is not None:
+        plan = plan_record_undo(context, agent, request.memory, str(request.sequence))
+        return {"memory": request.memory, "now": plan.present, "then": plan.former}
     with context.vault(agent.id) as vault:
         head = vault.head()
-        if request.memory is not None:
-            chain = memory_chain(context, agent, request.memory)
-            now = None if head is None else find_text_at(vault, chain, head.number)
-            return {"memory": request.memory, "now": now, "then": find_text_at(vault, chain, request.sequence)}
     base = str(request.sequence if head is None else head.number)
     narrow = DifferenceFilter((escape(str(request.path)),), limit=256 * 1024)
     found = differences.compare_sequences(context, agent, base, str(request.sequence), narrow)
