@@ -169,7 +169,7 @@ def test_an_object_that_is_missing_is_named_by_agent_and_body(kept: Kept, tenant
     kept.restore(dump)
     with kept.open() as endpoint:
         found = verify_endpoint(endpoint, endpoint.control.tenants()).findings
-    assert len({one.agent for one in found}) == 1 and any("missing" in one.message for one in found)
+    assert len({one.agent for one in found}) == 1 and any("does not have the object" in one.message for one in found)
 
 
 def test_a_newer_copy_of_the_bucket_has_orphans_that_the_sweep_takes(kept: Kept, tenant: Tenant) -> None:

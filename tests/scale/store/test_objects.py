@@ -80,7 +80,7 @@ def test_who_has_another_scope_sees_nothing_and_removes_nothing(
 def test_an_object_that_is_gone_is_damage_and_its_row_can_be_removed(store: ObjectBlobs, bucket: ObstoreBucket) -> None:
     store.put("0a", b"body")
     bucket.delete(keys(bucket)[0])
-    with pytest.raises(errors.VaultDamaged, match="is missing"):
+    with pytest.raises(errors.VaultDamaged, match="does not have the object"):
         store.read("0a")
     store.remove("0a")
     assert list(store.names()) == []
@@ -89,7 +89,7 @@ def test_an_object_that_is_gone_is_damage_and_its_row_can_be_removed(store: Obje
 def test_an_object_of_another_size_is_damage(store: ObjectBlobs, bucket: ObstoreBucket) -> None:
     store.put("0a", b"body")
     bucket.put(keys(bucket)[0], b"bod")
-    with pytest.raises(errors.VaultDamaged, match="3 bytes, not 4"):
+    with pytest.raises(errors.VaultDamaged, match="has 3 bytes"):
         store.read("0a")
 
 
