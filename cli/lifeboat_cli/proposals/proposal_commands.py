@@ -149,7 +149,7 @@ def accept(session: CommandSession, agent: str, number: int, yes: bool) -> None:
 
 
 @proposals.command(
-    epilog=format_examples("lifeboat proposals reject Juniper 1", "lifeboat proposals reject Juniper --all")
+    epilog=format_examples("lifeboat proposals reject Juniper 2", "lifeboat proposals reject Juniper --all")
 )
 @click.argument("agent", type=AGENT)
 @click.argument("number", type=NUMBER, required=False)

@@ -13,6 +13,11 @@ from dataclasses import dataclass, field
 from lifeboat_adapters.claude_code.path_spelling import project_slug
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
+from lifeboat_core.agents.agent import find_agent
+from lifeboat_core.grants.agent_grant import give_grant
+from lifeboat_core.grants.proposal_requests import begin_session, request_file, request_label
+from lifeboat_core.grants.proposal_run import make_proposal
+from lifeboat_core.home.context import Context
 from support.adapters.profile_installs import make_claude_code, make_codex, make_hermes, write_files
 from support.cli.cli_client import run
 from support.docs.page_dialogs import (
@@ -217,6 +222,21 @@ def _make_hermes(machine: PageMachine) -> None:
     make_hermes(machine.home)
 
 
+def make_proposals(machine: PageMachine) -> None:
+    """Let Juniper propose a label and a restored file."""
+    context = Context.open()
+    agent = find_agent(context, "Juniper")
+    grant = give_grant(context, agent)
+    with context.vault(agent.id) as vault:
+        session = begin_session(agent, grant, vault, context.now())
+        requests = (
+            request_label(vault, agent, "before the move", "we move tomorrow"),
+            request_file(vault, agent, "MEMORY.md", 0, "a note is missing"),
+        )
+        for request in requests:
+            make_proposal(context, vault, session, grant, request)
+
+
 STORIES: dict[str, PageStory] = {
     "README.md": PageStory(
         prepare=PageMachine.make_small_workspace,
@@ -241,6 +261,9 @@ STORIES: dict[str, PageStory] = {
             "bao write": _ELSEWHERE,
             "lifeboat endpoint tenant add acme": "asks a key service of the customer; tests/vault runs a substitute",
         },
+    ),
+    "docs/mcp.md": PageStory(
+        before={"lifeboat agents hook Juniper --show": _enable_hooks, "lifeboat proposals": make_proposals}
     ),
     "docs/benchmarks.md": PageStory(not_run={"make bench": "takes an hour; the slow target `bench` runs each row"}),
     "docs/cadence.md": PageStory(
