@@ -17,7 +17,7 @@ from lifeboat_core.texts.human_text import count_text, time_text
     short_help="Show which sequence wrote each line of a file.",
     epilog=format_examples(
         "lifeboat blame Juniper MEMORY.md",
-        "lifeboat blame Juniper memory/preferences.md --at 12",
+        "lifeboat blame Juniper MEMORY.md --at 12",
     ),
 )
 @click.argument("agent", type=AGENT)
