@@ -233,7 +233,8 @@ def folder_profiles_page() -> str:
 
 
 def dashboard_page() -> str:
-    """Return docs/dashboard.md: the hand-written part, then every screen with its keys."""
+    """Return docs/dashboard.md: the hand-written part, then every screen with the first paragraph of its help and its
+    keys."""
     written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
     parts = [f"{written}{_SCREENS}", "## On every screen", _act_list((*EVERYWHERE, *PLACES))]
     for name in screen_registry.PLACES:
@@ -282,7 +283,7 @@ def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
     twin = " ".join(("lifeboat", *tui_command.TWINS[name]))
     return [
         f"## {screen.NAME}",
-        _prose(screen.HELP),
+        _prose(screen.HELP).split("\n\n")[0],
         f"`lifeboat tui {name}{' AGENT' if name in OF_AN_AGENT else ''}` shows `{twin}`.",
         _act_list(tuple(act for act in screen.ACTS if act != FILTER)),
     ]
