@@ -50,6 +50,9 @@ SECTIONS = {
         "records": ListedCommand(
             "lifeboat_cli.history.record_commands:records", "List, show, undo, forget, restore or pin memories."
         ),
+        "review": ListedCommand(
+            "lifeboat_cli.history.review_command:review", "Review what agents changed in their memories."
+        ),
         "label": ListedCommand(
             "lifeboat_cli.history.history_commands:label", "Give a sequence a name, so that it is never deleted."
         ),

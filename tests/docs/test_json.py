@@ -156,6 +156,10 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     memory.write_text(memory.read_text().replace("Buy ink", "Buy much ink"))
     run("sync")
     changed = run("search", name, "much", "ink")["hits"][0]["id"]
+    yield "`lifeboat review`", run("review", name)
+    yield "`lifeboat review`", run("review", name, "--approve", changed)
+    yield "`lifeboat review`", run("review", "--count")
+    yield "`lifeboat review`", run("review", "--approve-all")
     yield "`lifeboat records undo`", run("records", "undo", name, changed, "--dry-run")
     yield "`lifeboat records undo`", run("records", "undo", name, changed)
     yield "`lifeboat verify`", run("verify", name)

@@ -214,7 +214,11 @@ def undo(session: CommandSession, agent: str, record_id: str, at: str | None, dr
     from lifeboat_core.memories import memory_undo
 
     found = agents.find_agent(session.context, agent)
-    report = memory_undo.undo_record(session.context, found, record_id, at, dry_run=dry_run)
+    write_undo(session, memory_undo.undo_record(session.context, found, record_id, at, dry_run=dry_run))
+
+
+def write_undo(session: CommandSession, report: MemoryUndoReport) -> None:
+    """Write the result of an undo, with both texts."""
 
     def text() -> None:
         for sentence in _describe_undo(report):

@@ -106,6 +106,23 @@ def _records(objects: ObjectReader, rows: list[Row]) -> Iterator[Record | GoneRe
     yield from (purged_record_from_row(row, objects.columns) for row in rows if not has_line(row))
 
 
+def record_pairs(
+    metadata: MetadataStore, objects: ObjectReader, base: int, new: int
+) -> list[tuple[Record | None, Record | None]]:
+    """Return the line of each record at `base` and at `new` where both differ; None where it has none. Purged lines are
+    left out."""
+    with metadata.snapshot():
+        rows = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
+        old, fresh = ({each.id: each for each in _held_records(objects, side)} for side in rows)
+    pairs = ((old.get(record_id), fresh.get(record_id)) for record_id in {**old, **fresh})
+    return [(one, other) for one, other in pairs if one is None or other is None or one.line != other.line]
+
+
+def _held_records(objects: ObjectReader, rows: list[Row]) -> Iterator[Record]:
+    held = [row for row in rows if has_line(row)]
+    return (record_from_row(row, objects) for row in objects.columns.records(held))
+
+
 def _record_change(old: Record | GoneRecord | None, new: Record) -> RecordChange:
     if old is None:
         return RecordChange(_appending(new), new)

@@ -14,7 +14,7 @@ from lifeboat_alf.common import times
 from lifeboat_alf.redaction.redactions import Redaction, Redactions
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_alf.seams.system_clock import Clock
-from lifeboat_alf.states.agent_state import BodyAbsent, Leaf, StateChanges
+from lifeboat_alf.states.agent_state import BodyAbsent, Leaf, Record, StateChanges
 from lifeboat_keys.pairs.trusted_keys import TrustedKeys
 from lifeboat_vault import errors
 from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
@@ -186,6 +186,12 @@ class VaultReading:
         """Return the changes between two kept sequences, forward or back. Raises UnknownSequence."""
         ends = [self.sequence(number).as_sequence(self.agent_id) for number in (base, new)]
         return sequence_changes.changes_between(self._metadata, self._objects, ends[0], ends[1], self.redactions)
+
+    def record_pairs(self, base: int, new: int) -> list[tuple[Record | None, Record | None]]:
+        """Return the records whose lines differ between two kept sequences, each at `base` and at `new`; None where it
+        has no line. Raises UnknownSequence."""
+        numbers = [self.sequence(number).number for number in (base, new)]
+        return sequence_changes.record_pairs(self._metadata, self._objects, numbers[0], numbers[1])
 
     @property
     def artifacts(self) -> ArtifactBodies:
