@@ -43,11 +43,13 @@ def _token(context: Context, config: RemoteConfig, kind: RemoteKind) -> Iterator
     try:
         found = context.files.lstat(path)
     except FileNotFoundError:
-        if kind.needs_token:
+        if kind.needs_token or kind.needs_credentials:
+            what = "credentials" if kind.needs_credentials else "access token"
+            verb = "are" if kind.needs_credentials else "is"
             yield DoctorFinding(
                 DoctorLevel.ERROR,
                 config.name,
-                "the access token of this remote is missing, so this machine cannot use the remote",
+                f"the {what} of this remote {verb} missing, so this machine cannot use the remote",
                 fix,
             )
         return

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 from lifeboat_core.errors import Cancelled, NetworkUnreachable, NotPrivate, NotTheOne
@@ -46,6 +46,12 @@ class TransferPace:
 
 
 USUAL = TransferPace()
+
+
+class BytesTarget(Protocol):
+    """Where the body of an answer goes: a file, or what reads it as it arrives. An error of it ends the request."""
+
+    def write(self, data: bytes, /) -> object: ...
 
 
 class SessionReply(NamedTuple):
@@ -110,15 +116,18 @@ class HttpSession:
         query: Mapping[str, str | int] | None = None,
         headers: Mapping[str, str] | None = None,
         content: bytes | BinaryIO | None = None,
-        into: BinaryIO | None = None,
+        into: BytesTarget | None = None,
         most: int = LARGEST_BODY,
         patience: float = 0.0,
+        within: float | None = None,
+        needs_body: bool = True,
     ) -> SessionReply:
         """Make one request.
 
         `content` is sent from the current position of a file to its end. The body of a successful answer goes `into` a
         file if one is given; a body of more than `most` bytes is refused. `patience`: seconds that the server may take
-        in addition to the pace.
+        in addition to the pace; `within`: seconds for all of it. Without `needs_body`, an answer may end with the
+        connection.
 
         Raises NetworkUnreachable (whether it arrived is unknown), NotTheOne, Cancelled, DiskFull, SystemRefused.
         """
@@ -134,10 +143,10 @@ class HttpSession:
         request = _SessionRequest(
             method, address, sent, pieces, HttpTimeouts(self._pace.connect, silence + _AFTERWARDS)
         )
-        work = (self._opened(), request, into, most, job)
+        work = (self._opened(), request, into, most, needs_body, job)
         threading.Thread(target=_run, args=work, name="request", daemon=True).start()
         try:
-            found = self._awaited(job, silence)
+            found = self._awaited(job, silence, within)
         except BaseException:
             job.abandoned = True
             self.close()
@@ -174,9 +183,10 @@ class HttpSession:
             self._tls = http_certificates.trust_system()
         return self._tls
 
-    def _awaited(self, job: _TransferJob, silence: float) -> SessionReply | Exception:
-        """Return the result of a request. Raises NetworkUnreachable without progress, and Cancelled."""
-        marked, since = 0, time.monotonic()
+    def _awaited(self, job: _TransferJob, silence: float, within: float | None) -> SessionReply | Exception:
+        """Return the result of a request. Raises NetworkUnreachable without progress or in time, and Cancelled."""
+        begun = time.monotonic()
+        marked, since = 0, begun
         while True:
             try:
                 found = job.done.get(timeout=min(_LOOK, silence))
@@ -187,6 +197,8 @@ class HttpSession:
                     raise Cancelled("the request was cancelled")
                 self._tell(job)
                 return found
+            if within is not None and time.monotonic() - begun >= within:
+                raise NetworkUnreachable(f"the request did not end within {within:.0f} seconds")
             if job.moved - marked >= self._pace.least:
                 marked, since = job.moved, time.monotonic()
             elif time.monotonic() - since >= silence:
@@ -201,11 +213,16 @@ class HttpSession:
 
 
 def _run(
-    connections: HttpConnections, request: _SessionRequest, into: BinaryIO | None, most: int, job: _TransferJob
+    connections: HttpConnections,
+    request: _SessionRequest,
+    into: BytesTarget | None,
+    most: int,
+    needs_body: bool,
+    job: _TransferJob,
 ) -> None:
     try:
         with connections.answering(*request) as answer:
-            job.done.put(_received(answer, into, most, job, bodiless=request.method == "HEAD"))
+            job.done.put(_received(answer, into, most, job, bodiless=not needs_body or request.method == "HEAD"))
     except NetworkUnreachable as error:
         job.done.put(_explained(error))
     except OSError as error:  # an error of a file: what the network raises is NetworkUnreachable
@@ -227,7 +244,7 @@ def _explained(error: NetworkUnreachable) -> Exception:
 
 
 def _received(
-    answer: StreamedHttpResponse, into: BinaryIO | None, most: int, job: _TransferJob, *, bodiless: bool
+    answer: StreamedHttpResponse, into: BytesTarget | None, most: int, job: _TransferJob, *, bodiless: bool
 ) -> SessionReply:
     """Raises NetworkUnreachable for a body that is too long, or that may be truncated."""
     if not 200 <= answer.status < 300:
@@ -235,7 +252,7 @@ def _received(
     if answer.status != 204 and not answer.framed and not bodiless:
         raise NetworkUnreachable("the server's response does not state its length")
     memory = io.BytesIO()
-    target = memory if into is None else into
+    target: BytesTarget = memory if into is None else into
     if into is not None:
         job.total = job.moved + int(answer.headers.get("content-length") or 0)
     size = 0

@@ -1,4 +1,4 @@
-"""A proxy in front of an S3 server that fails, stalls, lies, damages content, and lists late."""
+"""A proxy in front of an S3 or WebDAV server that fails, stalls, lies, damages content, and lists late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
@@ -245,13 +245,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         asked = self._asked()
+        if len(asked.body) < int(asked.headers.get("content-length", "0")):
+            self._hand_on_half(asked)
+            return
         answer = self.faults.fault_for(asked)(self, asked)
         if answer is not None:
             self.begin(answer, len(answer.body))
             if asked.method != "HEAD":
                 self.wfile.write(answer.body)
 
-    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = do_PROPFIND = do_MKCOL = do_MOVE = _serve
 
     def _asked(self) -> Asked:
         parts = urlsplit(self.path)
@@ -260,15 +263,24 @@ class Handler(BaseHTTPRequestHandler):
         _, _, key = unquote(parts.path).lstrip("/").partition("/")
         return Asked(self.command, self.path, key, parse_qs(parts.query, keep_blank_values=True), headers, body)
 
+    def _hand_on_half(self, asked: Asked) -> None:
+        """Pass on what arrived of an interrupted request, and end the connection."""
+        self.close_connection = True
+        with closing(http.client.HTTPConnection(*self.faults.behind, timeout=patience())) as connection:
+            self._begin_behind(connection, asked)
+
+    def _begin_behind(self, connection: http.client.HTTPConnection, asked: Asked) -> None:
+        connection.putrequest(asked.method, asked.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() != "connection":
+                connection.putheader(name, value)
+        connection.endheaders(asked.body)
+
     def behind(self, asked: Asked) -> Answer:
         """Return the answer of the server."""
         connection = http.client.HTTPConnection(*self.faults.behind, timeout=patience())
         try:
-            connection.putrequest(asked.method, asked.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
-                if name.lower() != "connection":
-                    connection.putheader(name, value)
-            connection.endheaders(asked.body)
+            self._begin_behind(connection, asked)
             got = connection.getresponse()
             answer = Answer(got.status, [pair for pair in got.getheaders() if pair[0].lower() not in _HOP], got.read())
             if asked.method == "HEAD":

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lifeboat_core.remotes.bucket import bucket_address, bucket_credentials, bucket_problems
-from lifeboat_core.remotes.bucket.bucket_address import S3, WORDS, BucketAddress, parse_bucket_address
+from lifeboat_core.remotes.bucket import bucket_address, bucket_credentials
+from lifeboat_core.remotes.bucket.bucket_address import S3, WORDS, parse_bucket_address
 from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_core.remotes.probed_store import writers_sentences
-from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_core.remotes.probed_store.add_command import make_add_command
 from lifeboat_keys.installers import extra_command
 from lifeboat_vault.errors import RemoteRefused
 
@@ -48,7 +48,8 @@ class BucketKind(RemoteKind):
             ) from None
         address = parse_bucket_address(config.url)
         credentials = bucket_credentials.library_options(context, address.scheme, token)
-        client = BucketClient(address, _add_command(config, address, token), credentials)
+        add = make_add_command(config, address.url, has_credentials=token is not None)
+        client = BucketClient(address, add, credentials)
         return open_probed_log(
             context, client, config, kind=self.name, place=address.place, tells_versions=address.scheme == S3
         )
@@ -87,17 +88,6 @@ class BucketKind(RemoteKind):
         """Requests are signed: the store does not see the secret."""
         before, after = parse_bucket_address(known.url), parse_bucket_address(moved.url)
         return (before.scheme, before.account, before.endpoint) == (after.scheme, after.account, after.endpoint)
-
-
-def _add_command(config: RemoteConfig, address: BucketAddress, token: str | None) -> str:
-    """Return the command that adds a bucket with the same options, or changes it if this home has it already."""
-    options = {
-        "--plain": not config.sealed,
-        "--optional": config.optional,
-        bucket_problems.CREDENTIALS: token is not None and not config.id,
-    }
-    name, url = quote_argument(config.name or "NAME"), quote_argument(address.url)
-    return " ".join(("lifeboat remote add", name, url, *(option for option, is_given in options.items() if is_given)))
 
 
 REMOTE_KIND = BucketKind()

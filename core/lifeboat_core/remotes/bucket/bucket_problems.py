@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lifeboat_core.remotes.bucket.bucket_address import DEFAULT_REGION, S3, BucketAddress
 from lifeboat_core.remotes.bucket.bucket_credentials import ADVICE
+from lifeboat_core.remotes.probed_store.add_command import CREDENTIALS
 from lifeboat_vault import errors
 from lifeboat_vault.store.object_store_answers import ObjectStoreAnswer
 
-CREDENTIALS = "--credentials-stdin"
 _PAUSE = 30.0
 """Seconds to wait where a store asks for a retry. The library does not tell for how long the store asked."""
 
