@@ -57,6 +57,7 @@ remote.add_command(test)
         "lifeboat remote add home https://boat.example.com --token-stdin < token.txt",
         "lifeboat remote add stick file:///media/ada/stick/lifeboat --optional",
         "lifeboat remote add bucket s3://ada-backup/lifeboat --region eu-central-1 --credentials-stdin < keys.txt",
+        "lifeboat remote add cloud webdav+https://cloud.example.com/remote.php/dav/files/ada/Lifeboat",
     ),
 )
 @click.argument("name")
@@ -109,10 +110,10 @@ def add(
     plain: bool,
     dry_run: bool,
 ) -> None:
-    """Add a remote. URL is the join line or the https:// address of an endpoint, the file:/// address of a folder, or
-    the address of a bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX. Without URL,
-    the command asks for the join line and does not show your input. With - it reads the join line from standard
-    input.
+    """Add a remote. URL is the join line or the https:// address of an endpoint, the file:/// address of a folder,
+    the address of a bucket (s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX), or the
+    webdav+https:// address of a folder on a WebDAV server. Without URL, the command asks for the join line and does
+    not show your input. With - it reads the join line from standard input.
 
     Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME
     exists, the command changes its URL, if the new URL leads to the same remote.
