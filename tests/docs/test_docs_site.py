@@ -42,6 +42,12 @@ def test_every_error_code_has_a_heading(site: Path) -> None:
     assert [kind.code for kind in doc_pages.error_kinds() if f'id="{kind.code}"' not in text] == []
 
 
+@pytest.mark.parametrize("name", ["adapters/notebook_runtime.py", "core/sqlite_remote.py"])
+def test_a_source_file_that_a_page_links_is_in_the_site(name: str, site: Path) -> None:
+    path = f"tests/support/{name}"
+    assert (site / path).read_text() == (ROOT / path).read_text()
+
+
 def test_the_search_knows_pages_commands_and_errors(site: Path) -> None:
     found = {entry["location"] for entry in json.loads((site / "search.json").read_text())["items"]}
     assert {"tutorial.html", "commands/agents-add.html", "errors.html#unknown_agent"} <= found
