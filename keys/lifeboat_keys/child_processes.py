@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -145,6 +146,65 @@ def kill_group(process: Killable) -> None:
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
+
+
+class SocketChild:
+    """A program that is talked with over one socket, `connection`: the other end is its standard input and output. Its
+    errors are read in the background, and their end is kept."""
+
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, end_of_errors: int) -> None:
+        assert process.stderr is not None
+        self._process = process
+        self.connection = connection
+        self._errors = _PipeReader(process.stderr, end_of_errors)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def finish(self, seconds: float) -> ChildResult:
+        """Close the connection, wait `seconds` for the program to end, and kill its process group if it has not. Return
+        how it ended and the end of its errors; calling it again changes nothing."""
+        self.connection.close()
+        problem, status = "", None
+        try:
+            status = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            problem = f"did not end within {seconds:.0f} seconds"
+        self._errors.join(_REST_SECONDS)
+        return ChildResult(status, errors=bytes(self._errors.data), timed_out=bool(problem), problem=problem)
+
+    def _kill(self) -> None:
+        if os.getpgid(self._process.pid) == self._process.pid:
+            kill_group(self._process)
+        else:  # the group is the one of this process, which stays
+            self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LAST_WAIT)
+
+
+def start_socket_child(
+    command: Sequence[str], *, environment: Mapping[str, str], keeps_terminal: bool, end_of_errors: int = 1 << 14
+) -> SocketChild:
+    """Start a program to talk with over a socket until it is finished. With `keeps_terminal` it stays in the session of
+    this process, so that it can ask the user. Not on Windows, where a socket is no standard input. Raises OSError."""
+    ours, theirs = socket.socketpair()
+    try:
+        process = subprocess.Popen(
+            list(command),
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            stderr=_PIPE,
+            env=dict(environment),
+            start_new_session=not keeps_terminal,
+        )
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return SocketChild(process, ours, end_of_errors)
 
 
 async def start_child(
