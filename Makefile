@@ -129,10 +129,10 @@ lock: ## write the lock files anew (needs uv)
 SYSTEM := git:git restic:restic syncthing:syncthing tmux:tmux unshare:util-linux \
   debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql pgbouncer:pgbouncer \
   swift-proxy-server:swift-proxy swift-account-server:swift-account swift-container-server:swift-container \
-  swift-object-server:swift-object memcached:memcached
+  swift-object-server:swift-object memcached:memcached sshd:openssh-server
 
 system-packages: ## what tests and benchmarks compare with, from apt, as root
-	@export PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
+	@export PATH="$$PATH:/usr/sbin:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
 	/usr/bin/python3 -c 'import keystonemiddleware' 2>/dev/null || missing="$$missing python3-keystonemiddleware"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \

@@ -33,7 +33,11 @@ def check(context: Context) -> Iterator[DoctorFinding]:
                 DoctorLevel.ERROR, config.name, f"{problem}, so no sequence is pushed to this remote", fix
             )
             continue
-        yield from _token(context, config, remote_kinds.find_kind(config.url))
+        kind = remote_kinds.find_kind(config.url)
+        missing = kind.find_missing_program(context)
+        if missing is not None:
+            yield DoctorFinding(DoctorLevel.ERROR, config.name, *missing)
+        yield from _token(context, config, kind)
         yield from _agents(context, config)
 
 
@@ -94,7 +98,7 @@ def _standing(
         return DoctorFinding(
             DoctorLevel.ERROR, subject, message, f"lifeboat remote remove {quote_argument(config.name)}"
         )
-    if known.state == ERROR and known.code == RemoteDenied.code:
+    if known.state == ERROR and known.code == RemoteDenied.code and _has_token(config):
         return DoctorFinding(
             DoctorLevel.ERROR, subject, message, f"lifeboat remote token {quote_argument(config.name)}"
         )
@@ -112,6 +116,11 @@ def _standing(
         subject,
         f"the data on this remote was verified up to sequence {known.verified_number}, {age_text(age)} ago",
     )
+
+
+def _has_token(config: RemoteConfig) -> bool:
+    kind = remote_kinds.find_kind(config.url)
+    return kind.needs_token or kind.signs_requests
 
 
 def _drilled(

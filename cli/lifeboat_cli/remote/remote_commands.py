@@ -56,6 +56,7 @@ remote.add_command(test)
         "lifeboat remote add home - < join.txt",
         "lifeboat remote add home https://boat.example.com --token-stdin < token.txt",
         "lifeboat remote add stick file:///media/ada/stick/lifeboat --optional",
+        "lifeboat remote add nas sftp://ada@nas.example.com/srv/backup/lifeboat",
         "lifeboat remote add bucket s3://ada-backup/lifeboat --region eu-central-1 --credentials-stdin < keys.txt",
         "lifeboat remote add cloud webdav+https://cloud.example.com/remote.php/dav/files/ada/Lifeboat",
     ),
@@ -111,9 +112,10 @@ def add(
     dry_run: bool,
 ) -> None:
     """Add a remote. URL is the join line or the https:// address of an endpoint, the file:/// address of a folder,
-    the address of a bucket (s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX), or the
-    webdav+https:// address of a folder on a WebDAV server. Without URL, the command asks for the join line and does
-    not show your input. With - it reads the join line from standard input.
+    the address of a bucket (s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX), the
+    webdav+https:// address of a folder on a WebDAV server, or the address of a folder on an SFTP server:
+    sftp://[USER@]HOST[:PORT]/PATH. Without URL, the command asks for the join line and does not show your input.
+    With - it reads the join line from standard input.
 
     Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME
     exists, the command changes its URL, if the new URL leads to the same remote.

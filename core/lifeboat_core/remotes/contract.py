@@ -120,6 +120,10 @@ class RemoteKind:
         """Return where the access to a remote without a token comes from; "" where none is needed."""
         return ""
 
+    def find_missing_program(self, context: Context) -> tuple[str, str] | None:
+        """Return what this machine lacks to use a remote of this kind, and the command that installs it."""
+        return None
+
     def needs_network(self, url: str) -> bool:
         """Return whether a transfer uses the network, which can be down or cost by volume."""
         return True
