@@ -5,7 +5,8 @@ of Codex and the protocol of Gemini CLI on loopback, and writes down what it was
 
 A message that says `MEMQ: words` makes it call the agent's memory search, `REMEMBER: text` the tool with which Hermes
 writes a memory; Claude Code, Gemini CLI and others write one with their tool for files, into `IN: path` if they name
-none (`REMEMBER: text| IN: path`). Codex runs `RUN: command`, and keeps `GOAL: words`.
+none (`REMEMBER: text| IN: path`). Codex runs `RUN: command`, and keeps `GOAL: words`. Claude Code calls the tool of
+`CALL: name {arguments}`.
 Anything else is answered by an echo.
 Standard library only: it runs outside the project's environment, inside a network namespace.
 """
@@ -20,6 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
+
+_WAITING = "WaitForMcpServers"
 
 
 def text_of(message: JsonObject) -> str:
@@ -76,6 +79,10 @@ def answer(messages: list[JsonObject], tools: list[JsonObject]) -> tuple[JsonObj
 def message_of(body: JsonObject) -> tuple[JsonObject, JsonObject, str]:
     """Return the block with which the Messages API answers, its delta, and the reason why the model stopped."""
     asked = [message for message in body["messages"] if message.get("role") == "user"]
+    called = _named_call(body, asked)
+    if called is not None:
+        call = {"type": "tool_use", "id": f"toolu_{len(body['messages'])}", "name": called[0], "input": {}}
+        return call, {"type": "input_json_delta", "partial_json": called[1]}, "tool_use"
     fact = re.search(r"REMEMBER:([^|\n]+)", text_of(asked[-1]))
     if fact is None:
         text = f"I have read: {text_of(asked[-1])[:1000]}"
@@ -86,6 +93,19 @@ def message_of(body: JsonObject) -> tuple[JsonObject, JsonObject, str]:
     written = {"file_path": f"{folder[1]}boat-17.md", "content": f"{matter}{fact[1].strip()}\n"}
     call = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {}}
     return call, {"type": "input_json_delta", "partial_json": json.dumps(written)}, "tool_use"
+
+
+def _named_call(body: JsonObject, asked: list[JsonObject]) -> tuple[str, str] | None:
+    """Return the tool that a message tells to call and its arguments, once it is there: the program connects to servers
+    of tools while the model answers already, and offers a tool that waits for them."""
+    wanted = next(filter(None, (re.search(r"CALL: (\w+) (\{.*\})", text_of(each)) for each in asked)), None)
+    used = [part.get("name") for message in body["messages"] for part in message["content"] if isinstance(part, dict)]
+    if wanted is None or wanted[1] in used:
+        return None
+    names = {tool["name"] for tool in body.get("tools", [])}
+    if wanted[1] in names:
+        return wanted[1], wanted[2]
+    return (_WAITING, "{}") if _WAITING in names and used.count(_WAITING) < 20 else None
 
 
 def message_events(body: JsonObject) -> bytes:
