@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.common import times
+from lifeboat_core.agents import manage_agents
 from lifeboat_core.errors import DaemonError, GrantError
 from lifeboat_core.grants import agent_grant, proposal_requests, proposal_run, proposals
 from lifeboat_core.grants.agent_grant import Grant
 from lifeboat_core.grants.proposal_requests import ServerSession
 from lifeboat_core.grants.proposals import MOST_OPEN, MOST_PER_HOUR, Proposal, ProposalBook, Request
+from lifeboat_core.health.status_gathering import gather_status
 from lifeboat_core.history import activity_log, sequence_timeline
 from lifeboat_vault.errors import UnknownSequence
 from support.alf.raising import raises_code
@@ -96,6 +98,27 @@ def test_grants_and_decisions_are_in_the_log(ada: Protected) -> None:
     proposal_run.reject_proposal(ada.context, ada.agent, one.number)
     agent_grant.revoke_grant(ada.context, ada.agent)
     assert {"granted", "proposed", "proposal_rejected", "grant_revoked"} <= set(kinds_of_log(ada))
+
+
+def test_status_says_what_was_granted_and_how_many_proposals_wait(ada: Protected) -> None:
+    given = granted(ada, seconds=3600)
+    propose(ada, given, asked_file(ada, "MEMORY.md", 0))
+    (found,) = gather_status(ada.context).agents
+    assert (found.proposals, found.newest_proposal) == (1, 1)
+    assert found.grant is not None and not found.grant["expired"]
+    assert {"proposals", "granted"} <= set(found.reason_codes)
+    assert found.state == "ok"
+    ada.clock.advance(hours=2)
+    said = " ".join(gather_status(ada.context).agents[0].reasons)
+    assert "has expired" in said and "lifeboat agents grant ada" in said
+
+
+def test_a_removed_agent_that_comes_back_has_no_grant(ada: Protected) -> None:
+    granted(ada)
+    manage_agents.remove_agent(ada.context, ada.agent)
+    ada.add()
+    with raises_code(GrantError.NOT_GRANTED):
+        check(ada)
 
 
 # Limits -------------------------------------------------------------------------------------------------------------

@@ -64,6 +64,16 @@ class Person:
         self.now = end
 
 
+def test_a_new_proposal_is_told_once_and_without_its_words() -> None:
+    told, heard = NoticeState(), []
+    for newest in (0, 1, 1, 3, 3):
+        found = notice_rules.decide_agent_notices(agent(proposals=1, newest_proposal=newest), told, START)
+        told = NoticeState.from_json(found.told.to_json())
+        heard.append([(one.kind, one.fix) for one in found.notices])
+    said = [("proposal", "lifeboat proposals list ada")]
+    assert heard == [[], said, [], said, []]
+
+
 def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end() -> None:
     person = Person()
     person.stays("error", 3600)

@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.history import recall_for_agent
 from lifeboat_cli.mcp.quotation import QuotedItem, quote_items
@@ -132,13 +133,13 @@ class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def search_own_memories(access: ServerAccess, asked: SearchArguments) -> str:
     filters = MemoryFilters(asked.type, None, None, None)
     found = recall_for_agent.recall_memories(access.context, access.agent, asked.words, filters, limit=asked.limit)
-    items = [_recalled(one) for one in found.found]
+    items = [_recalled(access, one) for one in found.found]
     more = " There are more." if found.more else ""
     return quote_items(f"{count_text(len(items), 'memory')} found.{more}", items, access.hide)
 
 
-def _recalled(one: recall_for_agent.RecalledMemory) -> QuotedItem:
-    said = {"id": one.id, "kind": one.kind, "from": _origin(one.origin_file), "created_at": one.created_at}
+def _recalled(access: ServerAccess, one: recall_for_agent.RecalledMemory) -> QuotedItem:
+    said = {"id": one.id, "kind": one.kind, "from": _origin(access, one.origin_file), "created_at": one.created_at}
     return QuotedItem("memory", {**said, "truncated": one.cut or None}, one.text)
 
 
@@ -156,7 +157,7 @@ def show_memory(access: ServerAccess, asked: MemoryArguments) -> str:
         "id": record["id"],
         "kind": record.get("memory_type", "semantic"),
         "status": record.get("status", "active"),
-        "from": _origin(provenance["origin_file"] or ""),
+        "from": _origin(access, provenance["origin_file"] or ""),
         "session": provenance["session_id"],
         "first_sequence": about["first_sequence"],
         "last_sequence": about["last_sequence"],
@@ -172,7 +173,10 @@ def _versions(access: ServerAccess, chain: list[JsonObject]) -> Iterator[QuotedI
         yield QuotedItem("version", {**said, "purged": version.is_purged or None}, version.text)
 
 
-def _origin(path: str) -> str:
-    """Return the file of a memory, "" where its name leads out of the workspace."""
+def _origin(access: ServerAccess, path: str) -> str:
+    """Return the file of a memory, "" for one outside of the workspace."""
     parts = path.replace("\\", "/").split("/")
-    return "" if path.startswith(("/", "~")) or ".." in parts or ":" in parts[0] else path
+    if path.startswith(("/", "~")) or ".." in parts or ":" in parts[0]:
+        return ""
+    is_outside = access.vault.state().entry(f"{archive_layout.home_prefix(access.agent.runtime)}{path}") is not None
+    return "" if is_outside else path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from pathlib import Path
 from lifeboat_adapters.contract import Adapter, DiscoveredAgent
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents import crash_leftovers, folder_explanations, withheld_items
@@ -23,6 +25,7 @@ from lifeboat_core.capture.capture_report import LAST_CAPTURE, ROOT_MISSING, Cap
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.workspace_survey import MOUNTS, ROOT
 from lifeboat_core.errors import AgentError, ConfigError
+from lifeboat_core.grants.agent_grant import revoke_grant
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
 from lifeboat_core.remotes import displaced_histories
@@ -290,11 +293,13 @@ def rename_agent(context: Context, agent: Agent, name: str) -> Agent:
 
 
 def remove_agent(context: Context, agent: Agent) -> Path:
-    """Stop protecting an agent, and return its vault.
+    """Stop protecting an agent, and return its vault. A grant of access to its own past ends.
 
     The vault stays for 30 days under another name; `protect_workspace` of the same folder continues with it.
     """
     with home_lock(context, "agents remove"), agent_lock(context, agent.id, "remove"):
+        with contextlib.suppress(LifeboatError):  # a vault that cannot be opened gives no access either
+            revoke_grant(context, agent)
         return _put_away(context, agent)
 
 
