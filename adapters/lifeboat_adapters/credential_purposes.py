@@ -86,6 +86,8 @@ def use_of_credential(credential: ForeignCredential) -> CredentialUse:
             return CredentialUse(CredentialPurpose.PROVIDER, name, account)
         case ("providers", "models", str(name), "api_key") | ("model_providers", str(name), "api_key"):
             return CredentialUse(CredentialPurpose.PROVIDER, name)
+        case ("provider", str(name), "options", "apiKey") | ("providers", str(name), "apiKey"):
+            return CredentialUse(CredentialPurpose.PROVIDER, name)
         case ("credential_pool", str(name), _, "access_token"):
             return CredentialUse(CredentialPurpose.PROVIDER, name)
         case ("api_key",) | ("providers", "api_key") | ("reliability", "api_keys", _):

@@ -77,8 +77,12 @@ WRONG = {
     ),
     "keys without variables": (PLAIN + "[keys]\nfile = '.env'\n", "must set both file and variables"),
     "keys in another kind of file": (
-        PLAIN + "[keys]\nfile = 'keys.json'\nvariables = { openai = 'OPENAI_API_KEY' }\n",
-        "must be a file with the name .env",
+        PLAIN + "[keys]\nfile = 'keys.yaml'\nvariables = { openai = 'OPENAI_API_KEY' }\n",
+        "must be a JSON file or a file with the name .env",
+    ),
+    "keys without a place in JSON": (
+        PLAIN + "[keys]\nfile = 'keys.json'\nvariables = { openai = 'openai' }\n",
+        "path must be set for a JSON file",
     ),
     "keys that a capture would not cut out": (
         PLAIN + "[keys]\nfile = '.env'\nvariables = { openai = 'OPENAI_API_KEY' }\n",

@@ -13,7 +13,7 @@ import pytest
 
 from support.cli.cli_client import run
 from support.real import real_claude_code, real_openclaw
-from support.real.captured_by_hook import capture_by_hook
+from support.real.captured_by_hook import HookedAgent, capture_by_hook
 from support.real.real_claude_code import KEY, RealClaudeCode
 
 REMEMBERED = "Boat seventeen lies at the north pier."
@@ -35,6 +35,7 @@ class ClaudeStory:
     hermes: dict[str, bytes]
     leaks: list[str]
     settings: tuple[bytes, bytes]
+    compacting: int
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -58,6 +59,20 @@ def _plant_credentials(claude: RealClaudeCode, project: Path) -> None:
     }.items():
         (claude.home / name).write_text(json.dumps(values, indent=2))
         (claude.home / name).chmod(0o600)
+
+
+def _compact(claude: RealClaudeCode, project: Path, hooked: HookedAgent) -> int:
+    """Compact a session with the hook for this event alone; return the captures that the hook asked for."""
+    settings = claude.home / "settings.json"
+    installed = settings.read_bytes()
+    values = json.loads(installed)
+    del values["hooks"]["SessionEnd"]
+    settings.write_text(json.dumps(values, indent=2))
+    before = hooked.captures("request")
+    with hooked.captured():
+        claude.turn("/compact", project, "--continue")
+    settings.write_bytes(installed)
+    return hooked.captures("request") - before
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +101,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaudeStory]:
             for message in (f"REMEMBER: {REMEMBERED}", f"I use {KEY}-user.", "Good evening."):
                 with hooked.captured():
                     claude.turn(message, project)
+            compacting = _compact(claude, project, hooked)
             before = _files(claude.home)
             shutil.rmtree(claude.home)
             (claude.user_home / ".claude.json").unlink()
@@ -98,13 +114,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaudeStory]:
             hooked.run("restore", agent, "--runtime", "hermes", "--to", there, "--yes")
             moved = project.rename(folder / "harbour")
             hooked.run("agents", "move-project", agent, project, moved, "--yes")
-            claude.run("-p", "Go on.", "--continue", "--permission-mode", "acceptEdits", project=moved)
+            claude.turn("Go on.", moved, "--continue")
             continued = claude.last_prompt()
             hooked.run("sync")
             known = hooked.run("records", "list", agent)["records"]
             leaks = hooked.leaks(KEY)
         ends = (without_hook, settings.read_bytes())
-        yield ClaudeStory(claude, before, after, servers, records, prompt, continued, known, _files(there), leaks, ends)
+        said = (records, prompt, continued, known, _files(there), leaks, ends, compacting)
+        yield ClaudeStory(claude, before, after, servers, *said)
 
 
 def test_the_memory_that_the_program_wrote_is_the_only_memory(story: ClaudeStory) -> None:
@@ -152,3 +169,31 @@ def test_the_memory_moves_to_hermes(story: ClaudeStory) -> None:
 def test_a_moved_project_goes_on_with_its_memory_and_its_last_session(story: ClaudeStory) -> None:
     assert INDEX.strip() in story.continued and "Where is the boat?" in story.continued
     assert [record["id"] for record in story.known] == [record["id"] for record in story.memories]
+
+
+def test_the_hook_captures_the_agent_before_a_session_is_compacted(story: ClaudeStory) -> None:
+    assert story.compacting > 0
+
+
+def test_memories_in_the_directory_of_a_setting_come_back_and_the_program_goes_on_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = real_claude_code.require()
+    with real_openclaw.network(tmp_path) as (namespace, log):
+        claude = RealClaudeCode(installed, tmp_path / "user", namespace, log)
+        project, kept = tmp_path / "boats", claude.user_home / "harbour" / "memory"
+        for each in (project, claude.home):
+            each.mkdir(parents=True)
+        monkeypatch.setenv("HOME", str(claude.user_home))
+        monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "lifeboat"))
+        (claude.home / "settings.json").write_text(json.dumps({"autoMemoryDirectory": "~/harbour/memory"}))
+        claude.turn(f"REMEMBER: {REMEMBERED}", project)
+        (kept / "MEMORY.md").write_text(INDEX)
+        agent, before = run("agents", "add", claude.home)["id"], _files(kept)
+        assert [each["snippet"] for each in run("records", "list", agent)["records"]] == [REMEMBERED]
+        for lost in (claude.home, kept):
+            shutil.rmtree(lost)
+        run("restore", agent, "--yes")
+        assert _files(kept) == before and "boat-17.md" in before
+        claude.turn("Where is the boat?", project)
+        assert INDEX.strip() in claude.last_prompt()

@@ -13,7 +13,7 @@ import pytest
 
 from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.errors import AdapterError
-from support.adapters.profile_installs import make_goose, make_obsidian, make_picoclaw
+from support.adapters.profile_installs import make_obsidian, make_picoclaw
 from support.adapters.zeroclaw_made import make_zeroclaw
 from support.cli.cli_client import run
 from support.real import real_claude_code, real_codex, real_hermes, real_openclaw
@@ -88,7 +88,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         made.let_live("codex", home / ".codex", lambda: RealCodex(real_codex.require(), home).configure())
         for each in PROGRAMS:
             made.let_live(each.runtime, home / each.home, partial(_live_profiled, made, each))
-        for runtime, sample in (("picoclaw", make_picoclaw), ("goose", make_goose), ("obsidian", make_obsidian)):
+        for runtime, sample in (("picoclaw", make_picoclaw), ("obsidian", make_obsidian)):
             made.homes[runtime] = sample(home).workspace
         made.homes["zeroclaw"] = make_zeroclaw(home, "0.8.3").workspace
         yield made
@@ -156,7 +156,9 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("runtime", ["openclaw", "hermes", "claude-code", "codex", "nanobot", "opencode", "gemini"])
+@pytest.mark.parametrize(
+    "runtime", ["openclaw", "hermes", "claude-code", "codex", "nanobot", "opencode", "gemini", "goose"]
+)
 def test_the_home_is_that_of_the_real_program(machine: Machine, runtime: str) -> None:
     if runtime in machine.missing:
         pytest.skip(machine.missing[runtime])
@@ -166,9 +168,8 @@ def test_the_home_is_that_of_the_real_program(machine: Machine, runtime: str) ->
 @pytest.mark.parametrize(
     ("runtime", "reason"),
     [
-        ("picoclaw", "no package registry has PicoClaw"),
-        ("goose", "no package registry has the program goose"),
-        ("obsidian", "Obsidian is a desktop program that no package registry has"),
+        ("picoclaw", "npm, Debian and crates.io do not have it, and picoclaw on PyPI is another program"),
+        ("obsidian", "PyPI, Debian and crates.io do not have it, and npm only types and a client of its sync service"),
     ],
 )
 def test_the_home_is_a_sample_because_the_program_cannot_be_had(runtime: str, reason: str) -> None:

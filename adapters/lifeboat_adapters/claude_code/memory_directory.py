@@ -17,7 +17,7 @@ PART = f"{PROJECTS}/autoMemoryDirectory/{MEMORY}/"
 """Where a capture keeps the files of the folder. The name of a project's own folder begins with a hyphen."""
 
 FILES = ("*.md",)
-_LOCAL = ".claude/settings.local.json"
+_OF_PROJECTS = (".claude/settings.local.json", ".claude/settings.json")
 
 
 def find_named_folder(settings: bytes, user_home: Path) -> Path | None:
@@ -54,14 +54,15 @@ def read_named_folder(path: Path, user_home: Path, workspace: Path | None = None
 
 def find_other_folders(workspace: Path, captured: Path | None) -> Iterator[Path]:
     """Yield existing folders with memories that are not captured with the agent: one outside of the user's home, and
-    those that the local settings of a project name."""
+    those that the settings of a project name."""
     user_home = workspace.parent if workspace.name == user_settings.HOME else Path.home()
     try:
         projects = user_settings.read_settings(workspace).get(PROJECTS)
     except RuntimeDatabaseError:
         projects = None
-    local = (Path(path, _LOCAL) for path in (projects if isinstance(projects, dict) else ()))
-    named = (read_named_folder(path, user_home) for path in (workspace / SETTINGS, *local))
+    folders = projects if isinstance(projects, dict) else ()
+    listed = (Path(folder, name) for folder in folders for name in _OF_PROJECTS)
+    named = (read_named_folder(path, user_home) for path in (workspace / SETTINGS, *listed))
     for folder in dict.fromkeys(named):
         if folder is not None and folder != captured and folder.is_dir() and not folder.is_relative_to(workspace):
             yield folder

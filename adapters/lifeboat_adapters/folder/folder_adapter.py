@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 
-from lifeboat_adapters.additive_merging import merge_dotenv
 from lifeboat_adapters.contract import (
     Adapter,
     CaptureRoot,
@@ -102,9 +101,7 @@ class ProfilePlacement(PlacementSupport):
         return _installation(self._profile, workspace, None) if self._profile.keys.file else None
 
     def merge_home(self, installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
-        file = self._profile.keys.file
-        is_keys = bool(file) and _name_of(self._profile, merge.path) == file
-        return merge_dotenv(merge.found or b"", merge.wanted, merge.left_out) if is_keys else None
+        return profile_key_translation.merge_provider_keys(self._profile, merge)
 
     def running(self, installation: Installation) -> str:
         home = installation.state_dir or installation.workspace

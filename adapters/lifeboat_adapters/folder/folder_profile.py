@@ -6,6 +6,7 @@ Globs are those of `fnmatch`, relative to the workspace, with `/`; `*` also matc
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from enum import StrEnum
@@ -27,6 +28,8 @@ _MEMORY_TYPES = memory_records.ENUMS["memory_type"].values
 PLACEHOLDERS = ("{day}", "{id}", "{home}")
 """What the name of a new note may contain: the day of the memory, the end of its id, and the path of the user's home
 with a hyphen for every character that is no letter or digit."""
+
+_VARIABLE = re.compile("[A-Z][A-Z0-9_]*")
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
@@ -117,10 +120,30 @@ class CredentialRule(_Part, frozen=True):
 
 class ProviderKeys(_Part, frozen=True):
     """Where the runtime reads keys of model providers: a dotenv file of the workspace, and the variable for each
-    service. A restore adds keys from other runtimes there."""
+    service. A restore adds keys from other runtimes there. In a JSON file of the workspace or of `home_files`, `path`
+    is the place of a key, and `variables` gives the `{name}` in it. `services` are those with the usual variable
+    (`OPENAI_API_KEY`), or with their own name in JSON."""
 
     file: str = ""
-    variables: dict[Text, Annotated[str, msgspec.Meta(pattern="^[A-Z][A-Z0-9_]*$")]] = {}
+    path: str = ""
+    services: tuple[Text, ...] = ()
+    variables: dict[Text, Annotated[str, msgspec.Meta(pattern="^[A-Za-z][A-Za-z0-9_-]*$")]] = {}
+
+    @property
+    def is_json(self) -> bool:
+        """Return whether the keys are values of a JSON file."""
+        return self.file.endswith(".json")
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Return the variable, or the name in JSON, of each service."""
+        usual = "{}" if self.is_json else "{}_API_KEY"
+        same = {each: usual.format(each if self.is_json else each.upper()) for each in self.services}
+        return same | self.variables
+
+    def place_of(self, variable: str) -> tuple[str, ...]:
+        """Return where in the file the key with this variable, or name, is."""
+        return tuple(step.replace("{name}", variable) for step in self.path.split(".")) if self.is_json else (variable,)
 
 
 class TranscriptFiles(_Part, frozen=True):
@@ -293,13 +316,7 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
         )
     if bool(profile.hook.file) != bool(profile.hook.events):
         yield "[hook] must set both file and events, or neither"
-    keys = profile.keys
-    if bool(keys.file) != bool(keys.variables):
-        yield "[keys] must set both file and variables, or neither"
-    if keys.file and PurePosixPath(keys.file).name != ".env":
-        yield f"[keys] file = {keys.file!r} must be a file with the name .env"
-    if keys.file and not any(fnmatchcase(keys.file, rule.glob) for rule in profile.credentials):
-        yield f"[keys] no table [[credentials]] matches {keys.file!r}, so Lifeboat would capture the keys in plain text"
+    yield from _problems_of_keys(profile)
     if any("*" in glob.split("/")[0] for glob in profile.transcripts.globs):
         yield "[transcripts] each pattern in globs must begin with the name of a folder, without *"
     if bool(profile.agent.listed_in) != bool(profile.agent.listed_at):
@@ -307,6 +324,21 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
     for named in profile.credentials:
         if named.whole and named.paths:
             yield f"[[credentials]] for {named.glob} must not set both whole and paths"
+
+
+def _problems_of_keys(profile: FolderProfile) -> Iterator[str]:
+    keys = profile.keys
+    if bool(keys.file) != bool(keys.names):
+        yield "[keys] must set both file and variables, or neither"
+    if keys.file and PurePosixPath(keys.file).name != ".env" and not keys.is_json:
+        yield f"[keys] file = {keys.file!r} must be a JSON file or a file with the name .env"
+    if keys.is_json != ("{name}" in keys.path.split(".")):
+        yield "[keys] path must be set for a JSON file, and only then, with {name} as one of its steps"
+    if keys.file and not any(fnmatchcase(keys.file, rule.glob) for rule in profile.credentials):
+        yield f"[keys] no table [[credentials]] matches {keys.file!r}, so Lifeboat would capture the keys in plain text"
+    wrong = [] if keys.is_json else [name for name in keys.names.values() if not _VARIABLE.fullmatch(name)]
+    if wrong:
+        yield f"[keys] {', '.join(wrong)} cannot be a variable of a .env file"
 
 
 def _problems_of_memories(rule: MemoryRule) -> Iterator[str]:

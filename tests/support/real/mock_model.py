@@ -23,6 +23,8 @@ from pathlib import Path
 from lifeboat_alf.common.json_types import JsonObject
 
 _WAITING = "WaitForMcpServers"
+GOOSE = "memory__remember_memory"
+"""The tool with which goose writes a memory."""
 
 
 def text_of(message: JsonObject) -> str:
@@ -61,6 +63,9 @@ def tool_call(text: str, tools: list[JsonObject]) -> JsonObject | None:
     elif fact is not None:
         arguments = {"action": "add", "target": "memory", "content": fact.group(1).strip()}
         function = {"name": "memory", "arguments": json.dumps(arguments)}
+        if GOOSE in {tool["function"]["name"] for tool in tools}:
+            kept = {"category": "boats", "data": fact.group(1).strip(), "tags": ["boats"], "is_global": True}
+            function = {"name": GOOSE, "arguments": json.dumps(kept)}
         function = file_call(text, tools, fact.group(1).strip()) or function
     else:
         return None

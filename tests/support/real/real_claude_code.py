@@ -88,9 +88,9 @@ class RealClaudeCode:
         assert result.returncode == 0, f"claude {' '.join(arguments)}: {result.stderr[-2000:]}{result.stdout[-2000:]}"
         return result.stdout
 
-    def turn(self, message: str, project: Path) -> None:
+    def turn(self, message: str, project: Path, *options: str) -> None:
         """Run one turn of the agent in a project."""
-        self.run("-p", message, "--permission-mode", "acceptEdits", project=project)
+        self.run("-p", message, *options, "--permission-mode", "acceptEdits", project=project)
 
     def last_prompt(self) -> str:
         """Return the last request to the model, as JSON text."""

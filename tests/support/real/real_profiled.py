@@ -1,5 +1,5 @@
 """Real programs whose runtime a shipped profile describes, without any network but loopback: nanobot from PyPI,
-opencode and Gemini CLI from npm. Each is installed once into the cache of programs."""
+opencode, Gemini CLI and goose from npm. Each is installed once into the cache of programs."""
 
 from __future__ import annotations
 
@@ -199,4 +199,32 @@ class RealGemini(ProfiledProgram):
         self.turn(f"REMEMBER: {fact}")
 
 
-PROGRAMS: tuple[type[ProfiledProgram], ...] = (RealNanobot, RealOpencode, RealGemini)
+class RealGoose(ProfiledProgram):
+    runtime = "goose"
+    package, program = "@aaif/goose-binary-linux-x64@0.20.2", "node_modules/@aaif/goose-binary-linux-x64/bin/goose"
+    home, settings = ".config/goose", "secrets.yaml"
+    made_again = ()
+
+    @classmethod
+    def folder(cls) -> Path:
+        return real_openclaw.cache() / "goose-0.20.2"
+
+    def environment(self) -> dict[str, str]:
+        return {"GOOSE_DISABLE_KEYRING": "1"}
+
+    def configure(self) -> None:
+        memory = {"type": "builtin", "name": "memory", "enabled": True, "bundled": True, "timeout": 300}
+        model = {"GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "mock-1", "OPENAI_HOST": URL}
+        self.workspace.mkdir(parents=True)
+        # YAML reads JSON, too.
+        (self.workspace / "config.yaml").write_text(json.dumps({**model, "extensions": {"memory": memory}}))
+        (self.workspace / "secrets.yaml").write_text(f"OPENAI_API_KEY: {KEY}\n")
+
+    def turn(self, message: str) -> None:
+        self.run("run", "--no-session", "--text", message)
+
+    def remember(self, fact: str) -> None:
+        self.turn(f"REMEMBER: {fact}")
+
+
+PROGRAMS: tuple[type[ProfiledProgram], ...] = (RealNanobot, RealOpencode, RealGemini, RealGoose)
