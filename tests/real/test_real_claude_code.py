@@ -98,10 +98,11 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaudeStory]:
         without_hook = settings.read_bytes()
         with capture_by_hook(claude.home, folder / "lifeboat", folder / "stick") as hooked:
             agent = hooked.id
+            compacting = 0
             for message in (f"REMEMBER: {REMEMBERED}", f"I use {KEY}-user.", "Good evening."):
                 with hooked.captured():
                     claude.turn(message, project)
-            compacting = _compact(claude, project, hooked)
+                compacting = compacting or _compact(claude, project, hooked)
             before = _files(claude.home)
             shutil.rmtree(claude.home)
             (claude.user_home / ".claude.json").unlink()

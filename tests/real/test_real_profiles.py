@@ -68,6 +68,10 @@ def _live_claude_code(machine: Machine) -> None:
     claude.turn(f"REMEMBER: {REMEMBERED}", project)
 
 
+def _live_codex(machine: Machine) -> None:
+    RealCodex(real_codex.require(), machine.user_home, machine.namespace, machine.log).configure()
+
+
 def _live_profiled(machine: Machine, made: type[ProfiledProgram]) -> None:
     made.require()
     program = machine.program(made)
@@ -85,7 +89,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         made.let_live("openclaw", home / ".openclaw/workspace", partial(_live_openclaw, made))
         made.let_live("hermes", home / ".hermes", partial(_live_hermes, made))
         made.let_live("claude-code", home / ".claude", partial(_live_claude_code, made))
-        made.let_live("codex", home / ".codex", lambda: RealCodex(real_codex.require(), home).configure())
+        made.let_live(
+            "codex", home / ".codex", lambda: RealCodex(real_codex.require(), home, namespace, log).configure()
+        )
         for each in PROGRAMS:
             made.let_live(each.runtime, home / each.home, partial(_live_profiled, made, each))
         for runtime, sample in (("picoclaw", make_picoclaw), ("obsidian", make_obsidian)):

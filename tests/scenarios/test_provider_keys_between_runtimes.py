@@ -112,3 +112,62 @@ def test_an_agent_without_a_persona_is_captured_after_its_move_to_openclaw(isola
     assert run("sync")["agents"][0]["outcome"] == "captured"
     note.unlink()
     assert run("sync", expect=1)["agents"][0]["outcome"] == "root_missing", "an emptied workspace counts as deleted"
+
+
+def test_a_runtime_with_keys_in_json_gets_the_keys_of_its_services(agent: str, isolated_home: Path) -> None:
+    home = isolated_home / ".config" / "opencode"
+    there = (
+        '{\n  // mine\n  "model": "google/x",\n  "provider": {"openrouter": {"options": {"apiKey": "sk-or-mine"}}}\n}\n'
+    )
+    write_files(home, {"opencode.json": there})
+    report = run("restore", agent, "--runtime", "opencode", "--to", home, "--with-credentials", *MOVING)
+    text = (home / "opencode.json").read_text()
+    assert "// mine" in text and "sk-or-mine" in text and OPENROUTER not in text
+    assert f'"google": {{"options": {{"apiKey": "{GEMINI}"}}}}' in " ".join(text.split())
+    assert _fates(report) == {
+        "OPENROUTER_API_KEY": ("skipped", "the credential already exists and was not replaced"),
+        "GEMINI_API_KEY": ("injected", None),
+        "WEATHER_API_KEY": ("skipped", "opencode cannot store this credential"),
+    }
+    run("sync")
+    assert not [path for path in _kept_by_lifeboat(isolated_home) if GEMINI.encode() in path.read_bytes()]
+    back = isolated_home / "back" / ".openclaw"
+    run("restore", agent, "--runtime", "openclaw", "--to", back / "workspace", "--with-credentials", *MOVING)
+    assert f"GEMINI_API_KEY={GEMINI}" in (back / ".env").read_text()
+
+
+def _kept_by_lifeboat(home: Path) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file() and "vault" in path.parts]
+
+
+def test_a_runtime_with_keys_around_its_workspace_gets_them_there(agent: str, isolated_home: Path) -> None:
+    home = isolated_home / ".nanobot"
+    report = run("restore", agent, "--runtime", "nanobot", "--to", home / "workspace", "--with-credentials", *MOVING)
+    keys = {"openrouter": {"apiKey": OPENROUTER}, "gemini": {"apiKey": GEMINI}}
+    assert json.loads((home / "config.json").read_text()) == {"providers": keys}
+    assert (home / "config.json").stat().st_mode & 0o777 == 0o600
+    assert _fates(report)["OPENROUTER_API_KEY"] == _fates(report)["GEMINI_API_KEY"] == ("injected", None)
+
+
+def test_codex_gets_the_key_of_openai_and_keeps_its_login(isolated_home: Path) -> None:
+    home = isolated_home / ".codex"
+    state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    (state.workspace.parent / ".env").write_text(f"OPENAI_API_KEY={OPENROUTER}\n")
+    login = {"auth_mode": "chatgpt", "tokens": {"access_token": "invented"}, "OPENAI_API_KEY": None}
+    write_files(home, {"auth.json": json.dumps(login), "AGENTS.md": "Steer.\n"})
+    added = run("agents", "add", state.workspace)["id"]
+    run("restore", added, "--runtime", "codex", "--to", home, "--with-credentials", *MOVING)
+    assert json.loads((home / "auth.json").read_text()) == {**login, "OPENAI_API_KEY": OPENROUTER}
+
+
+@pytest.mark.parametrize("runtime", ["markdown", "obsidian", "picoclaw", "goose", "claude-code", "nanobot", "opencode"])
+def test_every_credential_without_a_place_is_named_with_its_reason(
+    agent: str, isolated_home: Path, runtime: str
+) -> None:
+    there = isolated_home / "there" / "workspace"
+    report = run("restore", agent, "--runtime", runtime, "--to", there, "--with-credentials", *MOVING)
+    fates = report["credential_details"]
+    assert len({fate["label"] for fate in fates}) == len(fates) >= 3
+    assert all(fate["reason"] for fate in fates if fate["outcome"] != "injected")
+    why = str(_fates(report)["WEATHER_API_KEY"][1])
+    assert why == f"{runtime} cannot store this credential" or (runtime == "nanobot" and "--state-dir" in why)

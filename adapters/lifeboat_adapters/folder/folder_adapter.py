@@ -98,7 +98,9 @@ class ProfilePlacement(PlacementSupport):
         return home if home is not None and home.name == PurePosixPath(self._profile.agent.home).name else None
 
     def stand_alone(self, workspace: Path) -> Installation | None:
-        return _installation(self._profile, workspace, None) if self._profile.keys.file else None
+        # Without the folder around the workspace, a file in it cannot get keys.
+        is_around = self._profile.keys.file in self._profile.home_files
+        return None if is_around else _installation(self._profile, workspace, None)
 
     def merge_home(self, installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
         return profile_key_translation.merge_provider_keys(self._profile, merge)

@@ -25,6 +25,7 @@ from lifeboat_adapters.folder.folder_profile import FolderProfile, ProviderKeys
 from lifeboat_adapters.json5_editing import edit_json5, parse_json5_object
 from lifeboat_adapters.secrets.dotenv_leaves import dotenv_line
 from lifeboat_adapters.secrets.json5_leaves import scan_json5
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import Reason
 
@@ -61,7 +62,8 @@ def merge_provider_keys(profile: FolderProfile, merge: HomeFileMerge) -> MergedH
     """Merge translated keys into the file of an installation; None for any other file. Raises ValueError when either
     does not parse."""
     keys = profile.keys
-    if not keys.file or merge.path != keys_path(profile):
+    # A file of the workspace may have come from another runtime, as an artifact.
+    if not keys.file or merge.path not in (keys_path(profile), archive_layout.ARTIFACTS + keys.file):
         return None
     if not keys.is_json:
         return merge_dotenv(merge.found or b"", merge.wanted, merge.left_out)
