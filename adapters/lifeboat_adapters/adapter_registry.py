@@ -83,8 +83,8 @@ def find_contract_problem(adapter: object) -> str:
         moved = [method for method in methods.split() if hasattr(adapter, method)]
         if moved:
             return (
-                f"in this version, these methods must be in the attribute {name} (a "
-                f"contract.{_CAPABILITIES[name].__name__}): {', '.join(moved)}"
+                f"these methods must be in the attribute {name} of the adapter (a "
+                f"contract.{_CAPABILITIES[name].__name__}), not in the adapter itself: {', '.join(moved)}"
             )
     return ""
 
@@ -121,7 +121,7 @@ def find_refused_adapters(profiles: Path | None = None) -> dict[str, AdapterErro
     for runtime, own in shipped_profiles.list_user_profiles(profiles).items():
         if has_adapter(runtime):
             taken = ProfileInvalid(
-                f"the profile {own} is not used, because Lifeboat has an adapter for {runtime}",
+                f"Lifeboat ignores the folder profile {own}, because it already has an adapter for {runtime}",
                 fix=f"rm {shlex.quote(str(own))}",
             )
             refused.setdefault(runtime, taken)

@@ -58,8 +58,11 @@ class CredentialRefusal(ReasonCode):
     NOT_REFRESHED = "not_refreshed", "{runtime} could not refresh the credential: sign in again"
     STORE_UNREADABLE = "store_unreadable", "the credential store of {runtime} cannot be read now"
     RUNTIME_PROBLEM = "runtime_problem", "{message}"
-    ONE_IDENTITY = "one_identity", "{runtime} cannot import a credential that belongs to a single identity"
-    NOT_SPELLED = "not_spelled", "the runtime's import command cannot represent this credential"
+    ONE_IDENTITY = (
+        "one_identity",
+        "{runtime} cannot import a secret that belongs to one identity instead of the whole team",
+    )
+    NOT_SPELLED = "not_spelled", "the import command of the runtime cannot read a credential of this form"
     OLD_RELEASE = "old_release", "this release of {runtime} has no command that imports sessions"
     NEW_GATEWAY = "new_gateway", "{runtime} creates a new gateway token: pair your devices again"
     NO_CHANNEL = "no_channel", "{runtime} does not support this type of channel"
@@ -67,13 +70,17 @@ class CredentialRefusal(ReasonCode):
     NO_PLACE = "no_place", "{runtime} cannot store this credential"
     NO_VARIABLES = (
         "no_variables",
-        "{runtime} does not store variables of other programs: set the variable for the skill that needs it",
+        "{runtime} does not store environment variables for other programs: set this variable for the "
+        "skill that needs it",
     )
     NOT_A_LINE = "not_a_line", "the credential cannot be written as one line in a .env file"
     SET_BY_ANOTHER = "set_by_another", "the setting for this credential already has another value in the file"
     RETIRED = "retired", "the installed release of {runtime} does not support this credential"
     OF_INSTALLATION = "of_installation", "the credential works only in the installation that created it"
-    ANOTHER_FOLDER = "another_folder", "the value is the path of a folder in the original installation"
+    ANOTHER_FOLDER = (
+        "another_folder",
+        "the value is a folder path of the original installation, which may not exist here",
+    )
     OF_MACHINE = (
         "of_machine",
         "Lifeboat's own hook is not copied between machines. To install it on this machine: lifeboat agents hook",

@@ -52,7 +52,7 @@ def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_
         row = connection.execute(f"pragma {pragma}(1)").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return f"the check did not finish within {seconds:.0f} seconds"
+            return f"SQLite did not finish its check of the database within {seconds:.0f} seconds"
         raise
     finally:
         connection.set_progress_handler(None, 0)
@@ -111,7 +111,8 @@ def _bounded(own: _OwnFunctions, query: str) -> Callable[..., _SqlValue]:
         first, second = (len(value) if isinstance(value, str | bytes) else 1 for value in values[:2])
         if first * second > _LARGEST_PRODUCT:
             raise OverflowError(
-                f"an SQL function would produce {first} times {second} bytes, which is more than Lifeboat allows"
+                f"a function in an SQL statement would produce a value of {first} times {second} bytes, which is "
+                "more than Lifeboat allows"
             )
         return own.call(query, values)
 

@@ -211,4 +211,4 @@ def decode_column_value(value: Any) -> Any:
             return base64.b64decode(text, validate=True)
         if kind == "real" and isinstance(text, str):
             return float(text)
-    raise ValueError("the value is neither a number, text nor bytes")
+    raise ValueError("the value must be a number, a text or bytes")

@@ -22,7 +22,7 @@ from lifeboat_alf.errors import ErrorCode, LifeboatError
 
 class AdapterError(LifeboatError):
     code = "adapter"
-    title = "The agent's runtime could not be read"
+    title = "The data of the agent's runtime could not be read"
 
 
 class NotAWorkspace(AdapterError):

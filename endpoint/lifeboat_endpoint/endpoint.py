@@ -303,7 +303,7 @@ class Endpoint:
         try:
             return EndpointKey.of_document(json_codec.decode_object(document, entry=SIGNING))
         except LifeboatError:
-            told = f"the key source {source.spec} did not unwrap the key that signs receipts"
+            told = f"the key source {source.spec} cannot decrypt the key that signs receipts"
         raise errors.VaultDamaged(told, fix="check that this endpoint has always used this key source")
 
     @property

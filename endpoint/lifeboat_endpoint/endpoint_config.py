@@ -40,7 +40,7 @@ class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.days < 1 or self.rows < 1:
-            raise ValueError("the audit must be kept for at least one day and one row")
+            raise ValueError("`audit.days` and `audit.rows` must be at least 1")
 
 
 class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +106,10 @@ class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         others = (self.apply_purge, self.look_after, self.sweep, self.finish_removals, self.trim_audit)
         if not all(0 < hours <= _LONGEST_WAIT for hours in others) or not 0 <= self.verify <= 4 * _LONGEST_WAIT:
-            raise ValueError(f"the intervals in work_hours must be from 1 to {_LONGEST_WAIT} hours")
+            raise ValueError(
+                f"the intervals in work_hours must be from 1 to {_LONGEST_WAIT} hours (`verify`: from 0 to "
+                f"{4 * _LONGEST_WAIT})"
+            )
 
 
 class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -138,9 +141,9 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
         if self.key_scope not in ("tenant", "agent"):
             raise ValueError("key_scope must be `tenant` or `agent`")
         if self.large_file_versions < 1:
-            raise ValueError("the endpoint must keep at least one version of each large file")
+            raise ValueError("large_file_versions must be at least 1")
         if not 0 <= self.purge_hours <= _LONGEST_WAIT:
-            raise ValueError(f"the waiting time of a purge must be from 0 to {_LONGEST_WAIT} hours")
+            raise ValueError(f"purge_hours must be from 0 to {_LONGEST_WAIT}")
 
 
 def read_config(folder: Path, files: FileOperations, *, fix: str | None = None) -> EndpointConfig:

@@ -9,7 +9,7 @@ LifeboatError
 |   +-- WrappedChanged      the file of a wrapped key is not what was written
 |   +-- UnknownWrapping     a wrapped key in a form that is not used here
 |   +-- NoAgentKey          this agent (or this pair of it) has no key here
-|   +-- OtherKey            made under another user's key
+|   +-- OtherKey            made under another key than the home's
 |   +-- KeyDamaged          a key file that is not what was written
 |   +-- BadWords            not the 24 words of a key
 |   +-- UnsealError         a credential that does not open
@@ -68,7 +68,7 @@ class KeysError(LifeboatError):
     UNSAFE = ErrorCode(
         "key_unsafe",
         "Other users can access a key file",
-        meaning="other users can read, own, or redirect a key file",
+        meaning="another user can read a key file or owns it, or its folder is a link",
         exit_status=3,
     )
     NOT_A_KIT = ErrorCode(
@@ -92,7 +92,7 @@ class NoKey(KeysError):
     WRONG_PASSPHRASE = ErrorCode(
         "key_passphrase",
         "The passphrase does not open your key",
-        meaning="the passphrase is not the one that encrypts the key",
+        meaning="the key is encrypted with another passphrase",
         fix="try again, or set a new passphrase with your 24 words: lifeboat keys recover",
     )
     KEYRING_AWAY = ErrorCode(
@@ -156,7 +156,7 @@ class NoAgentKey(KeysError):
 
 class OtherKey(KeysError):
     code = "other_key"
-    title = "This key or data belongs to the key of another user"
+    title = "This key or data does not belong to the key of this home"
     exit_status = 3
 
 
@@ -183,7 +183,9 @@ class UnsealError(KeysError):
         exit_status=3,
     )
     WRONG_AGENT_KEY = ErrorCode("wrong_agent_key", meaning="the credential is sealed for another key of the agent")
-    WRONG_BINDING = ErrorCode("wrong_binding", meaning="the fields of the credential were changed after it was sealed")
+    WRONG_BINDING = ErrorCode(
+        "wrong_binding", meaning="fields of the credential were changed after the credential was sealed"
+    )
     SWAPPED_AGENT = ErrorCode(
         "swapped_agent",
         "This credential belongs to another agent",
@@ -250,7 +252,10 @@ class AgeError(KeysError):
 class NotForYourKey(AgeError):
     code = "not_for_your_key"
     title = "The file is encrypted for another key"
-    fix = "if that key is a former key of yours, import a newer archive first"
+    fix = (
+        "if that key is a former key of yours, first import an archive that was made after you replaced "
+        "the key: such an archive contains the former key"
+    )
     exit_status = 3
 
 
@@ -265,8 +270,9 @@ class SignedByAnother(SignatureError):
     code = "signed_by_another"
     title = "This state was signed with another user's key"
     fix = (
-        "if that key is a former key of yours, import a newer archive first; to import this one "
-        "without its credentials, use --accept-unsigned"
+        "if that key is a former key of yours, first import an archive that was made after you replaced "
+        "the key: such an archive contains the former key. To import this archive without its "
+        "credentials, use --accept-unsigned"
     )
 
 

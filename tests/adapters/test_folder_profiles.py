@@ -51,7 +51,7 @@ WRONG = {
     ),
     "no marks": (
         PLAIN.replace('certain = ["pebble.json"]', 'usual = ["a"]'),
-        "does not describe how to recognise a folder",
+        "does not say how to recognise a folder",
     ),
     "a separator for headings": (
         PLAIN + "[[memories]]\nglob = 'a'\nseparator = 'x'\n",
@@ -391,7 +391,7 @@ def test_a_trial_names_what_does_not_work(tmp_path: Path) -> None:
     write_files(tmp_path, {"pebble.json": "{}", "c.json": "{", "memory/a.md": "x"})
     trial = profile_trial.try_profile(adapter, tmp_path, tmp_path)
     assert "the rule for memories matches no file: 'memroy/*.md'" in trial.problems
-    assert any(each.startswith("the credentials in raw/pebble/c.json cannot be found") for each in trial.problems)
+    assert any(each.startswith("Lifeboat cannot search raw/pebble/c.json for credentials") for each in trial.problems)
 
 
 def test_a_trial_writes_nothing(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_lines_that_are_no_rows_and_messages_without_a_session_are_named(tmp_pat
     write = _plan(_home(tmp_path), tables)
     fates = {fate.name.rpartition("/")[2]: (fate.outcome, fate.reason) for fate in write.fates}
     assert fates["sessions.jsonl#1"] == (ItemOutcome.ACCEPTED, "")
-    assert fates["sessions.jsonl#2"] == (ItemOutcome.REJECTED, "the captured line of this row cannot be read")
+    assert fates["sessions.jsonl#2"] == (ItemOutcome.REJECTED, "the captured copy of this row cannot be read")
     assert fates["sessions.jsonl#3"] == (ItemOutcome.REJECTED, "the captured row has no value for: source, started_at")
     assert fates["messages.jsonl#1"] == (ItemOutcome.UNRESOLVED, session_writing.NO_SESSION)
     assert fates["messages.jsonl#2"] == (

@@ -172,7 +172,7 @@ def test_other_folders_of_the_state_folder_are_not_entered(folder: str) -> None:
 )
 def test_what_a_channel_changes_with_every_message_is_left_out_with_its_reason(name: str) -> None:
     reason = openclaw_placement.openclaw_exclusion_reason(f"{HOME}credentials/whatsapp/default/{name}", is_folder=False)
-    assert reason == "state of a running channel, which would not work after a restore"
+    assert reason == "connection state of a channel; a restored copy would not work"
 
 
 def test_nothing_of_the_invented_workspace_is_left_out_but_what_should_be(tmp_path: Path) -> None:

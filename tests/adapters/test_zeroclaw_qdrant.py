@@ -111,7 +111,9 @@ def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
 def test_a_memory_without_a_vector_of_the_model_stays_in_the_archive(local: Installation) -> None:
     fates = server_memories.write_server_memories(local, [row(None), row(encode_float32([1.0]), id=OTHER, key="long")])
     assert [fate.outcome for fate in fates] == [ItemOutcome.OMITTED] * 2
-    assert fates[0].reason == "Qdrant cannot store a memory without a vector of openai/example with 2 numbers"
+    assert fates[0].reason == (
+        "Qdrant stores only memories that have a vector of the model openai/example with 2 dimensions"
+    )
     assert read(local) == []
 
 

@@ -51,7 +51,7 @@ def test_an_edit_takes_bytes_out_and_puts_others_in():
     "edits", [[ByteEdit(20, 9)], [ByteEdit(4, 4), ByteEdit(2, 1)], [ByteEdit(4, 4), ByteEdit(6, 4)], [ByteEdit(3, -1)]]
 )
 def test_edits_that_are_not_of_the_bytes_are_refused(edits):
-    with pytest.raises(RedactionInvalid, match="lies outside the content"):
+    with pytest.raises(RedactionInvalid, match="lies outside of the content"):
         apply_edits(BODY, edits)
 
 

@@ -401,7 +401,7 @@ def test_what_a_channel_changes_with_every_message_is_left_out_with_its_reason(a
     ada.write_config("{}", "credentials/whatsapp/default/session-49.0.json")
     report = ada.add()
     (reason,) = [why for path, why in report.skipped.items() if path.endswith("session-49.0.json")]
-    assert reason == "state of a running channel, which would not work after a restore"
+    assert reason == "connection state of a channel; a restored copy would not work"
 
 
 def test_a_busy_channel_makes_a_sequence_an_hour_at_most(ada: Protected) -> None:

@@ -370,7 +370,7 @@ def test_a_database_that_is_costly_to_check_is_checked_for_a_while_only(
         sqlite_files.find_damage(tmp_path / "costly.db"),
         sqlite_files.find_damage_in((tmp_path / "costly.db").read_bytes()),
     ):
-        assert damage == "the check did not finish within 0 seconds"
+        assert damage == "SQLite did not finish its check of the database within 0 seconds"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_an_unsigned_state_brings_no_profile(isolated_home: Path, tmp_path: Path
             ('[marks]\nfolders = [".pebble"]', '[marks.json]\n"../../x.json" = ["x"]'),
             "is not a relative path below the workspace",
         ),
-        (('name = "pebble"', 'name = "other"'), "has the wrong name 'other'"),
+        (('name = "pebble"', 'name = "other"'), "contains another name: 'other'"),
         (('name = "pebble"', 'nome = "pebble"'), "unknown field `nome`"),
     ],
 )

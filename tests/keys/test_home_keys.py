@@ -185,7 +185,7 @@ def test_a_key_file_that_is_a_link_or_a_pipe_is_refused(folder: Path, keys: Home
 @posix_only
 def test_a_key_folder_that_leads_elsewhere_is_refused(tmp_path: Path, keys: HomeKeys, folder: Path) -> None:
     (tmp_path / "linked").symlink_to(folder)
-    with raises_code(KeysError.UNSAFE, match="is a link, but must be a directory"):
+    with raises_code(KeysError.UNSAFE, match="must be a directory, not a file or a link"):
         HomeKeys(tmp_path / "linked").user_key()
 
 

@@ -308,7 +308,9 @@ def test_a_move_fills_the_memory_up_to_the_size_that_the_home_allows_and_names_t
     report = run("restore", agent, "--runtime", "hermes", "--to", home, "--yes")
     text = (home / "memories" / "MEMORY.md").read_text()
     assert limit - 300 < len(text) <= limit
-    [left] = [fate for fate in report["fates"] if fate["kind"] == "memory" and "no room in the file" in fate["reason"]]
+    [left] = [
+        fate for fate in report["fates"] if fate["kind"] == "memory" and "does not fit into the file" in fate["reason"]
+    ]
     assert len(left["names"]) == len(FACTS) - len(text.split("\n§\n"))
 
 

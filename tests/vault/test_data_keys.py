@@ -227,7 +227,7 @@ def test_a_wrapped_key_does_not_open_in_another_place(tmp_path: Path, place: str
     path = document(tmp_path, tenant)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({**found, "tenant": tenant}))
-    with pytest.raises(VaultDamaged, match="was exchanged for another data key"):
+    with pytest.raises(VaultDamaged, match="contains another data key"):
         opened_keys(tmp_path, tenant).sealer(AGENT if place == "scope" else None)
 
 

@@ -220,7 +220,7 @@ class RemoteUntrusted(RemoteUnreachable):
     """No trusted authority signed the certificate, for example behind a captive portal. Nothing was sent."""
 
     code = "remote_untrusted"
-    title = "The server is not the remote that was added"
+    title = "The server at this address is not the remote that you added"
 
 
 class RemoteBusy(RemoteError):

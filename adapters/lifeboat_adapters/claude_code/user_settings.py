@@ -72,7 +72,7 @@ def learn_secrets(profile: FolderProfile, workspace: Path) -> Iterator[FileSecre
             found = _secrets_in(profile, json.dumps(_without_history(_read(path))).encode())
         except (RuntimeDatabaseError, UnparsableSecrets) as error:
             if path in own:
-                raise RuntimeDatabaseError(f"the secrets in this file could not be found: {error}") from error
+                raise RuntimeDatabaseError(f"Lifeboat cannot search {path} for secrets: {error}") from error
             continue
         yield from (secret for secret in found if len(secret.value) >= _SHORTEST)
 

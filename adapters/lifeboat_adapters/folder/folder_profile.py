@@ -290,7 +290,7 @@ def parse_carried_profile(name: str, text: str) -> FolderProfile:
     source = f"the folder profile for {name!r} that was captured together with the agent"
     profile = parse_profile(text, source)
     if profile.name != name:
-        raise ProfileInvalid(f"{source} has the wrong name {profile.name!r}")
+        raise ProfileInvalid(f"{source} contains another name: {profile.name!r}")
     for key, place in (("home", profile.agent.home), ("listed_in", profile.agent.listed_in)):
         parts = PurePosixPath(place).parts
         if place and (len(parts) < 2 or parts[0] != "~" or ".." in parts):
@@ -311,8 +311,8 @@ def _problems(profile: FolderProfile) -> Iterator[str]:
     is_recognisable = any((marks.folders, marks.certain, marks.json)) or len(marks.usual) >= 2
     if not (is_recognisable or profile.takes_any_folder):
         yield (
-            "[marks] does not describe how to recognise a folder; set folders, certain or json, or at least two "
-            "names in usual"
+            "[marks] does not say how to recognise a folder; set `folders`, `certain` or `json`, or list at "
+            "least two names in `usual`"
         )
     if bool(profile.hook.file) != bool(profile.hook.events):
         yield "[hook] must set both file and events, or neither"

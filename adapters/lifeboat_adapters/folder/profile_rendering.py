@@ -111,7 +111,10 @@ def _rule_for(profile: FolderProfile, record: JsonObject, primary: str) -> Memor
 def list_unplaced_items(profile: FolderProfile, state: State) -> Iterator[ItemFate]:
     """Yield what of a state the files of the profile cannot hold."""
     yield from unsupported_fields.list_unsupported_fields(state, holds_numbers=False)
-    reason = f"{profile.title} has no file for this memory, or no room in the file; {unsupported_fields.KEPT}"
+    reason = (
+        f"{profile.title} has no file for this memory, or the memory does not fit into the file; "
+        f"{unsupported_fields.KEPT}"
+    )
     listed = note_rendering.find_listed_records(state, profile.raw)
     placed = place_new_memories(profile, state)
     for item in effective_view.visible_records(state):

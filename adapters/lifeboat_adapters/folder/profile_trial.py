@@ -60,7 +60,7 @@ def try_profile(adapter: FolderAdapter, folder: Path, user_home: Path) -> Profil
         except OSError as error:
             problems.append(f"{path} cannot be read: {refusal_reason(error)}")
         except UnparsableSecrets as error:
-            problems.append(f"the credentials in {path} cannot be found: {error}")
+            problems.append(f"Lifeboat cannot search {path} for credentials: {error}")
     return ProfileTrial(profile.name, recognised, tuple(tried), left_out, tuple(problems))
 
 
@@ -101,7 +101,7 @@ def _try_file(adapter: FolderAdapter, path: str, data: bytes, problems: list[str
     text = data.decode("utf-8", "replace")
     sections = adapter.split(path, text)
     if sections is not None and "".join(section.content for section in sections) != text:
-        problems.append(f"the memories found in {path} do not cover the whole file")
+        problems.append(f"the rule in [[memories]] for {path} loses a part of the text")
     memories = [section.text for section in sections or () if section.text.strip()]
     labels = Counter(secret.label for secret in found)
     return TriedFile(path, len(memories), tuple(labels))

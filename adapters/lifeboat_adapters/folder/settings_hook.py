@@ -82,8 +82,8 @@ class SettingsHook(HookSupport):
             return "no Lifeboat hook is installed, so the end of a session is not reported"
         if any(handlers != [_handler(order)] for handlers in found):
             return (
-                "the hook is outdated: another release of Lifeboat wrote it, it reports to another LIFEBOAT_HOME, or "
-                "an event is missing"
+                "the hook is outdated: another release of Lifeboat wrote the hook, the hook reports to another "
+                "LIFEBOAT_HOME, or an event has no hook"
             )
         if any(values.get(name) is True for name in self._hook.off):
             return f"all hooks are turned off in {path}"

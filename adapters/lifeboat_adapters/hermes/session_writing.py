@@ -30,7 +30,9 @@ ROW = "row"
 NO_TABLE = "state.db has no table for this row"
 NO_SESSION = "the session of this message is not in the archive"
 TITLE_TAKEN = "the session was restored without its title, because another session on this machine has the same title"
-NO_PARENT = "the session was restored without the link to its parent session, because that session is not restored"
+NO_PARENT = (
+    "the session was restored without the link to its parent session, because the parent session was not restored"
+)
 
 NEW = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);
@@ -178,7 +180,7 @@ def _take_message(
 def _fitted(line: JsonObject | None, known: dict[str, SqliteColumn]) -> JsonObject | str:
     """Return a row as the table holds it, or why the table cannot."""
     if line is None:
-        return "the captured line of this row cannot be read"
+        return "the captured copy of this row cannot be read"
     try:
         row = fit_row({name: decode_column_value(value) for name, value in line.items()}, known)
     except ValueError as reason:

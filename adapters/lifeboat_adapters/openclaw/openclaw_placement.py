@@ -42,7 +42,7 @@ _OF_THE_RUNTIME = frozenset((
 """Folders of the state directory that cannot hold a part of the configuration."""
 
 _AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
-_RATCHET = "state of a running channel, which would not work after a restore"
+_RATCHET = "connection state of a channel; a restored copy would not work"
 _LEFT_OUT_OF_LOGINS = (
     ("session-*", _RATCHET),
     ("pre-key-*", _RATCHET),
@@ -52,7 +52,7 @@ _LEFT_OUT_OF_LOGINS = (
     ("lid-mapping-*", _RATCHET),
     ("tctoken-*", _RATCHET),
     *((f"*.{kind}", _RATCHET) for kind in ("sqlite", "sqlite3", "db", "db3")),
-    ("*.bak*", "copy of a login"),
+    ("*.bak*", "backup copy of a channel login"),
     ("*.tmp*", "file that the runtime is still writing"),
     ("*.lock", "lock"),
 )
@@ -82,8 +82,8 @@ _LITTER = ExclusionRules(
 )
 
 _LEFT_OUT_PATHS = (
-    (".openclaw/workspace-state.json", "set-up data of this machine"),
-    (".openclaw/.attested", "set-up data of this machine"),
+    (".openclaw/workspace-state.json", "data about the set-up of OpenClaw on this machine"),
+    (".openclaw/.attested", "data about the set-up of OpenClaw on this machine"),
     (".openclaw/agents", "data that the runtime needs only on this machine"),
     (".openclaw/state", "data that the runtime needs only on this machine"),
     (".openclaw/credentials", "data that the runtime needs only on this machine"),

@@ -101,7 +101,9 @@ def restore_whole_file(
     filled = fill_placeholders(data, cuts, literal_of)
     digest = hashlib.sha256(filled).hexdigest()
     if is_whole and any(payload.files[path].sha256 != digest for payload in payloads.values()):
-        raise SecretsError.WHOLE_FILE_MISMATCH(f"the credentials of {path} belong to another version of this file")
+        raise SecretsError.WHOLE_FILE_MISMATCH(
+            f"the encrypted credentials belong to another version of the file {path}"
+        )
     return filled
 
 

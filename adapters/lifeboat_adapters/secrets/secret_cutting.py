@@ -191,9 +191,9 @@ def find_placeholders(data: bytes, former: bytes, cuts: Iterable[JsonObject]) ->
 def _listed(item: JsonObject, at: int) -> tuple[int, str]:
     start, credential_id = item.get(OFFSET), item.get(CREDENTIAL)
     if not isinstance(start, int) or isinstance(start, bool) or not isinstance(credential_id, str):
-        raise CutMismatch("the list of removed secrets is not valid")
+        raise CutMismatch("the list of secrets that were cut from the file is not valid")
     if start < at:
-        raise CutMismatch(f"the list of removed secrets is not sorted at offset {start}")
+        raise CutMismatch(f"the list of secrets that were cut from the file is not sorted at offset {start}")
     return start, credential_id
 
 

@@ -277,8 +277,12 @@ class AdapterConformance(ABC):
             return
         said = credentials.translate(installation, given, _EmptyState())
         places, reasons = set(said.places), set(said.reasons)
-        assert places | reasons == {each.id for each in given}, "a credential has neither a place nor a reason"
-        assert not places & reasons, "a credential has a place and a reason why it has none"
+        assert places | reasons == {each.id for each in given}, (
+            "translate() returns neither a place nor a reason for a credential"
+        )
+        assert not places & reasons, (
+            "translate() returns a place for a credential, but also a reason why the credential has no place"
+        )
         for path, data in said.files.items():
             found = {secret.value for secret in self._secrets(path, data)}
             put = {each.value for each in given if said.places.get(each.id, ("", ()))[0] == path}
@@ -357,7 +361,7 @@ class AdapterConformance(ABC):
     def test_nothing_runs_that_nobody_started(self, tmp_path: Path) -> None:
         installation, placement = self._located(self.make(tmp_path)), self.adapter().placement
         assert placement is None or placement.running(installation) == "", (
-            "running() reports a runtime that no one started"
+            "running() reports a running program, although the test started no program"
         )
 
     def _read(self, installation: Installation) -> None:

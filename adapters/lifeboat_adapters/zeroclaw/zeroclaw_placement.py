@@ -22,7 +22,7 @@ SHARED_FOLDERS = ("shared/skills/", "playbooks/")
 _BY_ROWS = "database of the runtime, captured row by row"
 _HERE = "log file, which belongs to this machine only"
 _TRANSCRIPT = "transcript, captured line by line if the setting `transcripts` is on"
-_COPY = "copy made by the runtime"
+_COPY = "backup copy that ZeroClaw made"
 
 _LITTER = ExclusionRules(
     ((zeroclaw_paths.SECRET_KEY, "encryption key of this machine; captured credentials do not need it"),)

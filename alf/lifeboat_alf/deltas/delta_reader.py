@@ -29,6 +29,7 @@ _LAYERS = {
 }
 _LISTS = ("raw", "artifacts", "documents")
 _COMMON = ("alf_version", "created_at", "agent", "sync")
+_PLURALS: dict[type, str] = {dict: "objects", list: "lists", str: "strings"}
 
 
 class DeltaItem(NamedTuple):
@@ -272,19 +273,19 @@ class DeltaReader:
     def _list(self, parent: JsonObject, name: str, kind: type) -> list[Any]:
         value = parent.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
-            raise self._bad(name, f"the value must be a list of {kind.__name__} values")
+            raise self._bad(name, f"the value must be a list of {_PLURALS[kind]}")
         return value
 
     def _text(self, parent: JsonObject, name: str) -> str:
         value = parent.get(name)
         if not isinstance(value, str):
-            raise self._bad(name, "not text")
+            raise self._bad(name, "the value must be a string")
         return value
 
     def _count(self, parent: JsonObject, name: str) -> int:
         value = parent.get(name)
         if type(value) is not int or not 0 <= value < NUMBER_LIMIT:
-            raise self._bad(name, "not a count")
+            raise self._bad(name, "the value must be a whole number of 0 or more")
         return value
 
     def _bad(self, where: str, what: str) -> BadDocument:

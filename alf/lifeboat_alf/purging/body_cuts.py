@@ -99,8 +99,7 @@ def _whole(path: str, body: bytes, find: Find, found: list[Span]) -> BodyCut:
         if not find(rest):
             return BodyCut((ByteEdit(0, len(body), rest),), rest, found, is_dropped=True)
     raise PurgeError(
-        f"the text to purge cannot be removed from {path}, because the remaining content matches again; "
-        "purge a longer text"
+        f"the text cannot be purged from {path}, because it also matches an empty file; purge a longer text"
     )
 
 

@@ -121,8 +121,8 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str) ->
     with ArchiveReader(source) as archive:
         if archive_layout.DELTA_MANIFEST in archive or archive_layout.DELTA_RECORDS in archive:
             raise PurgeError(
-                "the file is a delta, and a delta cannot be purged alone, because its base may contain the record too; "
-                "apply the delta to its base, then purge the resulting snapshot",
+                "the file is a delta, but only a snapshot can be purged, because the base of the delta may "
+                "contain the record too; apply the delta to its base, then purge the result",
                 fix="lifeboat alf apply BASE DELTA -o WHOLE",
             )
     if isinstance(out, Path) and out.exists():
@@ -350,7 +350,7 @@ def _counts(plan: _FilePurgePlan) -> dict[str, int]:
 def _warnings(cuts: CutPlan) -> list[str]:
     return [
         *(
-            f"the purge did not change the name and the properties of {path}, which contain the text"
+            f"the name or the properties of {path} contain the text, and the purge did not change them"
             for path in cuts.names
         ),
         *(

@@ -153,7 +153,10 @@ class _PurgePlanner:
         ):
             if not self._wanted.spans(partition, made):
                 return replacement_of(line, (ByteEdit(0, len(line), made),))
-        raise PurgeError("the text to purge also matches the placeholder for a purged record; purge a longer text")
+        raise PurgeError(
+            "the text to purge also matches the placeholder that a purge writes in place of a record; purge "
+            "a longer text"
+        )
 
     # Entries ----------------------------------------------------------------------------------------------------
 

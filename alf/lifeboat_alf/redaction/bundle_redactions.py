@@ -150,5 +150,7 @@ def _metas(document: JsonObject) -> JsonObject:
     listed = read_object_field(document, "metas", entry=archive_layout.REDACTIONS)
     for path, parts in listed.items():
         if not isinstance(parts, dict) or not parts or any(part not in _PARTS for part in parts):
-            raise BadDocument(f"the earlier properties of {path} are not valid", entry=archive_layout.REDACTIONS)
+            raise BadDocument(
+                f"the properties that {path} had before the purge are not valid", entry=archive_layout.REDACTIONS
+            )
     return listed

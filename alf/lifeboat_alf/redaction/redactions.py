@@ -349,7 +349,10 @@ def apply_edits(body: bytes, edits: Iterable[ByteEdit]) -> bytes:
     pieces, position = [], 0
     for edit in edits:
         if edit.offset < position or edit.length < 0 or edit.offset + edit.length > len(body):
-            raise RedactionInvalid("a change in the purge record lies outside the content")
+            raise RedactionInvalid(
+                "the changes in the purge record do not fit the content: one is out of order or lies outside of "
+                "the content"
+            )
         pieces += [body[position : edit.offset], edit.insert]
         position = edit.offset + edit.length
     return b"".join([*pieces, body[position:]])
@@ -459,8 +462,8 @@ def decode_redaction(document: Any) -> Redaction:
     """Decode a redaction from outside, without checking its signature. Raises RedactionInvalid."""
     try:
         return _from_json(document)
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
-        raise RedactionInvalid(f"the purge record is not valid: {type(error).__name__}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error):
+        raise RedactionInvalid("the purge record is not valid: a field is missing or has an invalid value") from None
 
 
 def _from_json(document: JsonObject) -> Redaction:

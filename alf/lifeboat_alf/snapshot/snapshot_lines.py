@@ -105,7 +105,7 @@ class SnapshotLines:
             record_id = _strict_id(line, file, number) if strict else _ids.decode(line).id
             if count == self._counts[file]:
                 raise BadDocument(
-                    f"the partition contains more records than the {count} that the manifest declares",
+                    f"the manifest declares {count} records for the partition, but the partition contains more",
                     entry=file,
                     line=number,
                 )

@@ -110,8 +110,8 @@ class SnapshotReader:
         if not self.sequence.digest and is_wrapped(path, document):
             self._respelled[path] = json_codec.encode_pretty(unwrap_document(path, document))
             self.warnings.append(
-                f"{self._content[path]}: Lifeboat removed the outer object around the document, which the text of the "
-                "format's specification shows"
+                f"{self._content[path]}: the document was inside an outer object, as the text of the format's "
+                "specification shows it; Lifeboat removed the outer object"
             )
 
     def _required(self, name: str) -> JsonObject:
@@ -282,7 +282,7 @@ class SnapshotReader:
             leaf = b"" if self._salts.salt(number) else self._salts.stored_leaf(number)
             if _without_empty(self.redactions.meta(original, leaf)) != part.meta:
                 raise BadDocument(
-                    f"the purges in the archive do not explain the current properties of {path}",
+                    f"the properties of {path} were changed, and no purge in the archive explains the change",
                     entry=archive_layout.REDACTIONS,
                 )
             self._parts[path] = replace(part, meta=original)

@@ -25,8 +25,8 @@ def without_outer_object(found: Validation, path: str, document: JsonObject, ent
     if is_wrapped(path, document):
         found.warn(
             "wrapped",
-            "an outer object surrounds the document; the text of the format's specification shows this object, but "
-            "the schemas do not permit it",
+            "the document is inside an outer object; the text of the format's specification shows this "
+            "object, but the schemas do not permit it",
             entry,
         )
     return unwrap_document(path, document)

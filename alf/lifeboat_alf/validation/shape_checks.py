@@ -34,7 +34,7 @@ def check_shape(found: Validation, document: Any, kind: type[msgspec.Struct], pl
             reads = memory_records.reads_as(enum, value)
             found.warn(
                 "unknown_enum",
-                f"the value {value!r} of the field {enum} is unknown; it is kept, and read as {reads!r}",
+                f"the field {enum} has the unknown value {value!r}; Lifeboat keeps the value and reads it as {reads!r}",
                 *place,
             )
     for text in formatted_texts(document, kind):

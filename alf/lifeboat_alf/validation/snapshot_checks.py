@@ -45,7 +45,7 @@ class _SnapshotCheck:
         """Check a figure that the manifest may give."""
         if stated is not None and stated != real:
             self.found.error(
-                "wrong_fact", f"the manifest states {stated!r} for {name}, but the content has {real!r}", entry
+                "wrong_fact", f"the manifest states {name} = {stated!r}, but the content gives {real!r}", entry
             )
 
 
@@ -232,13 +232,13 @@ def _check_ranges(run: _SnapshotCheck, listed: list[Partition]) -> None:
             run.found.report(
                 ours,
                 "sealed_without_end",
-                f"the partition {partition.file} is complete but has no end date",
+                f"the partition {partition.file} is marked as complete (sealed), but has no end date",
                 archive_layout.MANIFEST,
             )
         if not partition.sealed and partition.last is not None:
             run.found.warn(
                 "open_with_end",
-                f"the partition {partition.file} is not complete but has an end date",
+                f"the partition {partition.file} has an end date, but is not marked as complete (sealed)",
                 archive_layout.MANIFEST,
             )
         if partitions.end_of(partition).isoformat() < partition.first:
@@ -254,7 +254,8 @@ def _check_ranges(run: _SnapshotCheck, listed: list[Partition]) -> None:
         if not earlier.sealed:
             run.found.warn(
                 "open_behind",
-                f"the partition {earlier.file} is not complete, although the later partition {later.file} exists",
+                f"the partition {earlier.file} is not marked as complete (sealed), although the later partition "
+                f"{later.file} exists",
                 archive_layout.MANIFEST,
             )
 

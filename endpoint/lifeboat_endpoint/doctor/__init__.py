@@ -40,7 +40,7 @@ def examine_endpoint(endpoint: Endpoint, amended: Callable[[LifeboatError], obje
         if missing.isdisjoint(module.NEEDS):
             yield from run_check(name, module.TITLE, partial(module.check, endpoint), amended)
         else:
-            unknown = DoctorFinding(DoctorLevel.WARNING, module.TITLE, "not checked, because a check before it failed")
+            unknown = DoctorFinding(DoctorLevel.WARNING, module.TITLE, "not checked, because an earlier check failed")
             yield DoctorCheckResult(name, module.TITLE, unknown)
 
 

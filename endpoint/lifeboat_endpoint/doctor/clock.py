@@ -20,8 +20,9 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     now, other = endpoint.clock.now(), endpoint.engine.time()
     database_time = "" if other is None else f", the clock of the database shows {times.to_text(other)}"
     result = (
-        f"the clock of this machine may be wrong. It shows {times.to_text(now)}{database_time}; until this is "
-        "corrected, the endpoint thins, sweeps and purges nothing"
+        f"the clock of this machine may be wrong. It shows {times.to_text(now)}{database_time}; until "
+        "the clock is correct, the endpoint does not thin, does not purge and does not remove unused "
+        "data"
     )
     yield DoctorFinding(
         DoctorLevel.WARNING,

@@ -44,9 +44,10 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 def _apart(api: str, worker: str) -> DoctorFinding:
     """Return the finding for a database that isolates tenants; it also names what each role sees of all tenants."""
     result = (
-        f"row-level security is forced on every table. The role {api} sees the rows of one tenant "
-        "at a time; while no tenant is set, the role sees only the schema version, the server's notes and the last row "
-        f"of the audit log. The role {worker} sees the tokens, keys and audit logs of all tenants"
+        f"row-level security is forced on every table. The role {api} sees the rows of one tenant at a "
+        "time; while no tenant is set, the role sees only the schema version, the data that all servers "
+        f"of the endpoint share, and the last row of the audit log. The role {worker} sees the tokens, "
+        "keys and audit logs of all tenants"
     )
     return DoctorFinding(DoctorLevel.OK, TITLE, result)
 

@@ -39,7 +39,7 @@ def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> DoctorFindin
     return DoctorFinding(
         DoctorLevel.OK,
         spec,
-        "the key source works: it unwraps the key of one of its tenants"
+        "the key source works: it can decrypt the key of one of its tenants"
         if len(tenants) > 1
-        else "the key source works: it unwraps the key of its tenant",
+        else "the key source works: it can decrypt the key of its tenant",
     )

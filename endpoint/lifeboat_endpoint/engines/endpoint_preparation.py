@@ -106,7 +106,7 @@ def _known(folder: Path, files: FileOperations) -> EndpointConfig | None:
         return None
     if found.store is None:
         raise errors.EndpointSettings(
-            f"{folder} contains an endpoint that stores its data as files",
+            f"the endpoint in {folder} stores its data as files, so it cannot use a database",
             fix="prepare another folder, then: lifeboat endpoint migrate --data OLD --to NEW",
         )
     return found

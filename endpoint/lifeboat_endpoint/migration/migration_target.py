@@ -68,7 +68,10 @@ class MigrationTarget:
         if holds not in (UNFINISHED + self._old.id, self._found.id):
             raise errors.EndpointSettings(f"the database contains another endpoint ({holds})", fix=PREPARE)
         if holds == self._found.id and self._rows().row("select 1 from tenant") is not None:
-            raise errors.EndpointSettings("the database contains an endpoint with tenants", fix=PREPARE)
+            raise errors.EndpointSettings(
+                "the database already contains an endpoint with tenants, so no endpoint can be moved into it",
+                fix=PREPARE,
+            )
         return False
 
     def begin(self) -> None:

@@ -87,8 +87,8 @@ class TenantCopier:
         with self._old.vault(tenant_id, agent_id) as source:
             if source.row(_VAULT) != (vault_id,):
                 raise errors.VaultDamaged(
-                    f"the vault of the agent {agent_id} does not have the id {vault_id}, which "
-                    "the endpoint recorded for it"
+                    f"the endpoint recorded the vault id {vault_id} for the agent {agent_id}, but the vault has "
+                    "another id"
                 )
             names = [name for (name,) in source.rows(_FILES)]
             # An earlier attempt has copied this vault, perhaps partly.

@@ -102,7 +102,9 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Server
     def key() -> None:
         source = key_source_registry.open_key_source(endpoint.key_source, outside=endpoint.folder)
         if source.unwrap(source.wrap(b"ready")) != b"ready":
-            raise KeySourceRefused("the key source did not return the data that it had wrapped")
+            raise KeySourceRefused(
+                "the key source returned a different value when it decrypted a value that it had encrypted"
+            )
         endpoint.check_key()
 
     checks = {**endpoint.engine.checks(), "key": key}

@@ -53,7 +53,8 @@ class ServerContext:
         with self._guard:
             if self.streams[tenant_id] >= max(1, self.settings.pace.streams // 2):
                 raise RemoteBusy(
-                    "the endpoint already receives the maximum number of request bodies of this tenant", retry_after=30
+                    "this tenant already sends as many request bodies as the endpoint accepts at the same time",
+                    retry_after=30,
                 )
             self.streams[tenant_id] += 1
         try:

@@ -34,7 +34,7 @@ class ServerUpkeep:
             try:
                 self._round()
             except Exception as error:
-                LOGGER.error("upkeep failed: %s", describe_error(error))
+                LOGGER.error("maintenance failed: %s", describe_error(error))
         self._endpoint.close_thread()
 
     def _round(self) -> None:

@@ -27,5 +27,5 @@ def load_transfer_key(endpoint: Endpoint) -> bytes:
     make = partial(os.urandom, KEY_BYTES)
     found = endpoint_secrets.ensure_secret(endpoint.control, source, TRANSFER_KEY, make, alone, renews=True)
     if len(found) != KEY_BYTES:
-        raise VaultDamaged(f"the key source {source.spec} did not unwrap the key that signs URLs")
+        raise VaultDamaged(f"the key source {source.spec} cannot decrypt the key that signs URLs")
     return found

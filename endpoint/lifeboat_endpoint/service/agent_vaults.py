@@ -44,8 +44,8 @@ class AgentVaults:
             if vault.id != vault_id:
                 vault.close()
                 raise errors.VaultDamaged(
-                    f"the vault of the agent {agent_id} does not have the id {vault_id}, which "
-                    "the endpoint recorded for it"
+                    f"the endpoint recorded the vault id {vault_id} for the agent {agent_id}, but the vault has "
+                    "another id"
                 )
             self._open[agent_id] = vault
             self._close_oldest()

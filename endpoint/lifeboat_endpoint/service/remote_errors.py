@@ -29,7 +29,9 @@ def as_remote() -> Iterator[None]:
     except errors.UnknownSequence as error:
         raise errors.UnknownAtRemote(error.message) from error
     except errors.OtherDataKey as error:
-        raise errors.RemoteBusy("the endpoint is encrypting this agent again", retry_after=_SOON) from error
+        raise errors.RemoteBusy(
+            "the endpoint is encrypting the data of this agent with a new key", retry_after=_SOON
+        ) from error
     except (errors.VaultDamaged, errors.VaultMissing, errors.VaultNewer) as error:
         raise errors.RemoteDamaged("the endpoint cannot read its data for this agent") from error
     except errors.VaultUnusable as error:

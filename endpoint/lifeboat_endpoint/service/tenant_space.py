@@ -431,7 +431,7 @@ def _fill(vault: Vault, sha256: str, data: bytes, salt: bytes) -> bool:
     if not salt:
         return vault.artifacts.fill(sha256, data)
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise RemoteRefused("the content has another SHA-256 than the one given")
+        raise RemoteRefused("the SHA-256 of the content differs from the given SHA-256")
     leaf = hashlib.sha256(salt)
     leaf.update(data)
     return vault.artifacts.fill_leaf(Leaf(leaf.digest(), salt), data)

@@ -237,7 +237,9 @@ _ENVELOPE_ROWS = (
     ),
     MappingRow("`scope`, `since`", "the whole bundle in `raw/aimem/`"),
     MappingRow(
-        "`embedding_model`", "`embeddings[].model`", "the model gets its provider, or `unknown/` if it is not known"
+        "`embedding_model`",
+        "`embeddings[].model`",
+        "Lifeboat adds the provider before the name of the model, or `unknown/` if the provider is not known",
     ),
     MappingRow("entities to which no chunk refers", "`raw/aimem/entities.jsonl`"),
 )

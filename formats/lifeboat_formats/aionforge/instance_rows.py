@@ -43,8 +43,8 @@ def check_allowed(installation: Installation) -> None:
     """Raise DatabaseAbsent if the user has not permitted asking the instance."""
     if not installation.remote:
         raise DatabaseAbsent(
-            "the agent stores its memories on a server, and you have not allowed Lifeboat to read it, so they are "
-            f"not captured. To allow it: {ALLOW}",
+            "the agent stores its memories on a server, and you have not allowed Lifeboat to read this "
+            f"server, so the memories are not captured. To allow it: {ALLOW}",
             fix=ALLOW,
         )
 

@@ -165,7 +165,7 @@ class InstanceConnection:
 
         status = self._seen.status
         if status == _TOO_LARGE:
-            return BodyTooLarge(f"Aionforge refused the request to {tool}, because it is too large")
+            return BodyTooLarge(f"Aionforge refused the request to {tool}, because the request is too large")
         if status in _REFUSED:
             return _refused(status)
         lost = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT, mcp_types.PARSE_ERROR)

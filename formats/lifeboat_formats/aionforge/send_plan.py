@@ -28,7 +28,9 @@ DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "c
 _OMITTED = {
     DERIVED: "Aionforge derives this memory again from its episodes, so the memory is not sent",
     ARCHIVED: "the memory is archived (forgotten), and such memories are not sent",
-    "superseded": "the memory is superseded, but the memory that replaces it is missing, so it is not sent",
+    "superseded": (
+        "the memory is superseded, but the memory that replaces it is missing, so the superseded memory is not sent"
+    ),
     "deleted": "the memory was deleted later",
 }
 _NO_PLACE = {

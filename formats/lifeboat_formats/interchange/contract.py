@@ -174,7 +174,7 @@ class Format:
 
     def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state into a running instance. Raises NoInstance for a format of files."""
-        raise NoInstance(f"{self.title} is a file format, so it cannot be sent to the address {address}")
+        raise NoInstance(f"{self.title} is a file format: give the path of a file, not the address {address}")
 
     def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
         """Return everything that is wrong with a source, in order."""

@@ -241,7 +241,7 @@ class KeyFiles:
     def _check_folder(self, folder: Path) -> None:
         status = self._status(folder)
         if status is None or not stat.S_ISDIR(status.st_mode):
-            raise KeysError.UNSAFE(f"{folder} is a link, but must be a directory")
+            raise KeysError.UNSAFE(f"{folder} must be a directory, not a file or a link")
         _refuse_open_to_others(folder, status)
 
 

@@ -116,7 +116,7 @@ def check_endpoint_signature(signature: Any, context: str, statement: JsonObject
     except ValueError as error:
         raise SignatureError(f"the format of the signature is invalid: {error}") from None
     if pinned is not None and public != pinned:
-        raise SignedByAnother("the signature is from another endpoint than before")
+        raise SignedByAnother("the signature was made by another endpoint than the earlier signatures")
     try:
         nacl.signing.VerifyKey(public).verify(_message(context, statement), signed)
     except nacl.exceptions.CryptoError:

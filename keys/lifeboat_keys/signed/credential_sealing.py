@@ -162,7 +162,9 @@ def _binding_of(credential: JsonObject) -> bytes:
     names = ("agent_id", "id", "service", "credential_type")
     fields = [*(credential.get(name) for name in names), credential["encryption"].get("key_id")]
     if not all(isinstance(field, str) for field in fields):
-        raise UnsealError.WRONG_BINDING(f"the credential {_name(credential)} lacks a field with which it was sealed")
+        raise UnsealError.WRONG_BINDING(
+            f"a field that was sealed together with the credential {_name(credential)} is missing"
+        )
     return _binding(*fields)
 
 

@@ -54,8 +54,8 @@ class CommandStore:
         present = self.find()
         if present is None or present.key_id != key.key_id:
             raise KeysError.STORE_READ_ONLY(
-                "key_command prints another key, which Lifeboat cannot replace; change the source of "
-                "key_command yourself"
+                "Lifeboat cannot store a key through key_command, and the command does not print this key; "
+                "store the key yourself where the command reads it"
             )
 
     def _printed(self, command: list[str]) -> UserKey:

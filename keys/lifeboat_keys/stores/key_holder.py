@@ -64,7 +64,9 @@ def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, second
     if os.name != "posix":
         raise KeysError.CANNOT_HOLD("this operating system has no private sockets")
     if around.home_id is None:
-        raise KeysError.CANNOT_HOLD("only a home with an id can keep its key unlocked")
+        raise KeysError.CANNOT_HOLD(
+            "Lifeboat needs the id of the home to keep its key unlocked, but this home has no id"
+        )
     end_holder(around)
     path = socket_path(around)
     for folder in _own_folders(path):

@@ -89,7 +89,9 @@ class KeyringStore:
 
     def _item(self, key_id: str) -> JsonObject:
         if self._around.home_id is None:
-            raise NoKey.KEYRING_AWAY("the OS keyring can store only the key of a home with an id")
+            raise NoKey.KEYRING_AWAY(
+                "Lifeboat needs the id of the home to store its key in the OS keyring, but this home has no id"
+            )
         return {"service": SERVICE, "user": f"{self._around.home_id}/{key_id}"}
 
     def _ask(self, request: JsonObject) -> JsonObject:

@@ -87,7 +87,7 @@ def test_that_a_tenant_took_its_own_key_away_is_no_fault_of_the_endpoint(endpoin
 def test_a_clock_that_jumped_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
     trusted_time.trust_clock(endpoint)
     clock.jump(days=400)
-    assert "the endpoint thins, sweeps and purges nothing" in only(endpoint, "clock")
+    assert "the endpoint does not thin, does not purge and does not remove unused data" in only(endpoint, "clock")
 
 
 def test_a_certificate_that_nobody_renewed_is_found(endpoint: Endpoint, clock: RunningClock) -> None:

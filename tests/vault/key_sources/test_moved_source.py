@@ -84,7 +84,7 @@ def test_who_can_write_to_the_database_names_no_source(spec_of: Specs) -> None:
         theirs,
         ["nonsense"],
     ):
-        with pytest.raises(KeySourceRefused, match="the change is not signed with the former key"):
+        with pytest.raises(KeySourceRefused, match="no signature with the former key confirms the change"):
             moved_key_source.follow_moves(note, one, opened)
 
 

@@ -117,7 +117,7 @@ def test_a_service_that_is_sealed_standing_by_or_busy_is_away(transit: FakeTrans
 @pytest.mark.parametrize("code", [400, 403, 404])
 def test_who_stands_before_the_service_revokes_nothing(transit: FakeTransit, code: int) -> None:
     transit.answer = status(code, b"<html>no such place</html>")
-    with pytest.raises(KeySourceAway, match="from a different service"):
+    with pytest.raises(KeySourceAway, match="another service answered with status"):
         source(transit.spec()).wrap(SECRET)
 
 

@@ -73,7 +73,7 @@ class DataKeys:
         the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultError.EXISTS.
         """
         if scope not in SCOPES:
-            raise ValueError(f"the scope must be one of tenant and agent, but is {scope!r}")
+            raise ValueError(f"the scope must be `tenant` or `agent`, but is {scope!r}")
         with documents.changing():
             with contextlib.suppress(errors.VaultMissing):
                 documents.read()

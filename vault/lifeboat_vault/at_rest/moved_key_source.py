@@ -88,8 +88,8 @@ def _read(note: Any) -> _MoveNote | None:
 
 def _unknown() -> KeySourceRefused:
     return KeySourceRefused(
-        "the key source in the database differs from the one in endpoint.json, and the change is not signed with "
-        "the former key",
+        "the key source in the database differs from `key_source` in endpoint.json, and no signature "
+        "with the former key confirms the change",
         fix="if you changed the key source on another machine, set the same key_source in endpoint.json on this "
         "machine",
     )

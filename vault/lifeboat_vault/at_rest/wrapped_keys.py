@@ -110,5 +110,5 @@ def unpack_key_payload(data: bytes, tenant: str, wrapped: WrappedKey) -> bytes:
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError):
         raise VaultDamaged(f"the decrypted content of data key {wrapped.id} is not a key") from None
     if owner != (tenant, wrapped.scope, wrapped.id):
-        raise VaultDamaged(f"the data key {wrapped.id} was exchanged for another data key")
+        raise VaultDamaged(f"the stored data of the data key {wrapped.id} contains another data key")
     return key

@@ -60,13 +60,10 @@ def parse_join_line(text: str) -> JoinLine:
     if scheme not in ("https", "http"):
         raise RemoteError.JOIN_INVALID(f"a join line begins with {PREFIX}https://")
     if not _TOKEN.match(token):
-        raise RemoteError.JOIN_INVALID(
-            "the join line contains no token: a part may be missing because it was not copied completely"
-        )
+        raise RemoteError.JOIN_INVALID("the join line contains no token; check that you copied the whole line")
     if pin and not _PIN.match(pin):
         raise RemoteError.JOIN_INVALID(
-            "the pin in the join line must have 64 hexadecimal digits: a part may be missing because it was not "
-            "copied completely"
+            "the pin in the join line must have 64 hexadecimal digits; check that you copied the whole line"
         )
     return JoinLine(f"{scheme}://{host}{path.rstrip('/')}", token, pin)
 

@@ -93,7 +93,10 @@ def draft_of_delta(state: AppliedState) -> Draft:
     records, which never happens between two sequences of one agent.
     """
     if state.removed_records:
-        raise DraftInvalid(f"a delta must remove no records, but this one removes {len(state.removed_records)}")
+        raise DraftInvalid(
+            "a delta between two sequences marks removed records with tombstones, but this delta removes "
+            f"{len(state.removed_records)} records without them"
+        )
     entries = {path: None if entry is None else _put(state, entry) for path, entry in state.changed_entries.items()}
     return Draft(entries, _changed_records(state), state.redactions)
 

@@ -159,7 +159,7 @@ def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple
     checklist = heartbeat.heartbeat_checklist(files)
     scratch = {(path, name) for path, name in present if path == openclaw_paths.CRON_SCRATCH}
     if checklist and not any(_is_there(openclaw_paths.CRON_SCRATCH, row, scratch) for row in jobs):
-        message = f"Replace the checklist of your heartbeat by exactly this text:\n\n{checklist}"
+        message = f"Replace the checklist of your heartbeat with exactly this text:\n\n{checklist}"
         yield _ask(installation, "Restore the heartbeat checklist", message)
 
 

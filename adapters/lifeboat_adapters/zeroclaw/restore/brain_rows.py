@@ -26,8 +26,8 @@ from lifeboat_alf.states.agent_state import State
 MEMORY = "memory"
 WAITS = "a credential was removed from this memory; restore with --with-credentials to write the memory"
 ARCHIVED = "the memory is archived, and runtimes do not use archived memories"
-NEWER = "the database already has a memory with the same key, and that memory is not older, so it was kept"
-RENAMED = "the key or id of this memory was already used, so the memory got a new one"
+NEWER = "the memory with the same key in the database is equally new or newer, so it was kept"
+RENAMED = "another memory already uses this key or id, so this memory got a new key or id"
 
 _DEFAULTS = {"namespace": brain_records.DEFAULT_NAMESPACE, "importance": brain_records.DEFAULT_IMPORTANCE, "pinned": 0}
 COMPARED = (

@@ -100,8 +100,8 @@ def _altered(count: int) -> str:
         return ""
     what = "memory" if count == 1 else "memories"
     return (
-        f"{count} {what} changed in this database after the deletion in the archive, so the restore did "
-        f"not delete {'it' if count == 1 else 'them'}"
+        f"{count} {what} changed in this database after the deletion in the archive, so the restore kept "
+        f"{'it' if count == 1 else 'them'}"
     )
 
 

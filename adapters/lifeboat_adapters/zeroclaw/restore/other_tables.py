@@ -36,9 +36,9 @@ from lifeboat_alf.common.json_types import JsonObject
 Values = tuple[Any, ...]
 
 ROW = "row"
-DIFFERENT = "the database already has this row in a version that is not older, so that version was kept"
+DIFFERENT = "the row in the database is equally new or newer, so it was kept"
 NO_TABLE = "the database has no table for this row"
-NO_NODE = "this row connects to a node that does not exist"
+NO_NODE = "this row links two nodes of the knowledge graph, but one of the nodes does not exist"
 OF_ANOTHER = "another agent on this machine already has this row"
 OWNER = "agent_alias"
 
@@ -199,7 +199,7 @@ class _TableMerge:
 
     def _fitted(self, line: JsonObject | None) -> JsonObject:
         if line is None:
-            raise RowDoesNotFit("the captured line of this row cannot be read")
+            raise RowDoesNotFit("the captured copy of this row cannot be read")
         row = fit_row({name: decode_column_value(value) for name, value in line.items()}, self.columns)
         required = [each.name for each in self.columns.values() if each.required and each.default is None]
         lacking = sorted(name for name in {*required, *self.table.key} - {self.table.number} if row.get(name) is None)

@@ -42,7 +42,7 @@ Same = Callable[[Any, Any], bool]
 
 _OF_ANOTHER = Reason(CredentialRefusal.OF_ANOTHER_AGENT)
 _IN_COMMON = Reason(CredentialRefusal.IN_COMMON)
-_ANOTHER_FOLDER = "the value is the path of a folder in the original installation"
+_ANOTHER_FOLDER = "the value is a folder path of the original installation, which may not exist here"
 
 
 @dataclass(frozen=True, slots=True)

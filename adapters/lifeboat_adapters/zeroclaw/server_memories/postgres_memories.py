@@ -205,7 +205,7 @@ def _why_not_connected(error: Exception) -> str:
         return f"PostgreSQL did not answer within {CONNECT_SECONDS} seconds"
     if _is_refusal(error):
         return "PostgreSQL refused the user, the password or the database in the agent's configuration"
-    return "the agent stores its memories in PostgreSQL, which cannot be reached"
+    return "the PostgreSQL server that stores the agent's memories cannot be reached"
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -145,7 +145,7 @@ def _connected(server: MemoryServer) -> Iterator[QdrantClient]:
         raise RuntimeDatabaseError(said, fix=FIX) from None
     except (ApiException, OSError):
         raise RuntimeDatabaseError(
-            "the agent stores its memories in Qdrant, which cannot be reached", fix=FIX
+            "the Qdrant server that stores the agent's memories cannot be reached", fix=FIX
         ) from None
     finally:
         client.close()
@@ -199,8 +199,8 @@ def _decide(
     if former is not None and _is_same(former, row.values):
         return ItemFate("memory", name, ItemOutcome.DEDUPLICATED)
     if row.vector is None or model is None or not embeddings.is_vector(row.vector, dimensions):
-        which = f"of {model.model} with {dimensions} numbers" if model else f"with {dimensions} numbers"
-        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant cannot store a memory without a vector {which}")
+        which = f"of the model {model.model} with {dimensions} dimensions" if model else f"with {dimensions} dimensions"
+        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant stores only memories that have a vector {which}")
     if not _is_text(row.values):
         return ItemFate("memory", name, ItemOutcome.REJECTED, "the content of the memory is not text")
     id = _point_id(str(former["id"]) if former is not None else name)

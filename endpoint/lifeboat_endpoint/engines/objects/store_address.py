@@ -162,10 +162,13 @@ def _check_options(scheme: str, options: Mapping[str, str]) -> None:
 def _check_endpoint(endpoint: str) -> None:
     parsed = _split(endpoint)
     if parsed.scheme not in ("https", "http") or not parsed.hostname or parsed.query or parsed.fragment:
-        raise _refused("the URL of the object store's endpoint must begin with https://", fix="https://HOST:PORT")
+        raise _refused(
+            "the option `endpoint` of the object store must be a URL that begins with https://", fix="https://HOST:PORT"
+        )
     if "@" in parsed.netloc:
         raise _refused(
-            "the URL of the object store's endpoint contains a password", fix="remove the password from endpoint.json"
+            "the option `endpoint` of the object store contains a password",
+            fix="remove the password from endpoint.json",
         )
     if parsed.scheme == "http" and not _is_loopback(parsed.hostname):
         raise _refused(

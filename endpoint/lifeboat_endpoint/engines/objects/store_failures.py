@@ -37,7 +37,9 @@ def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> error
     said = f"{store}, while {doing}: the object store {answer.words}"
     if answer.certificate:
         said = f"{store}, while {doing}: the certificate of the object store is not trusted"
-        return errors.VaultUnusable(said, fix="give the certificate authority of the object store as root_certificate")
+        return errors.VaultUnusable(
+            said, fix="set root_certificate in object_options to the certificate authority of the object store"
+        )
     if answer.keyless:
         said = (
             f"{store}, while {doing}: no credentials were found in the environment, in a file or "
@@ -54,8 +56,11 @@ def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> error
     if answer.asks_for_retry:
         return errors.VaultBusy(said)
     if answer.is_redirect:
-        return errors.VaultUnusable(said, fix="give the region or the endpoint of the bucket in object_options")
+        return errors.VaultUnusable(said, fix="set `region` or `endpoint` of the bucket in object_options")
     if answer.is_denied:
-        fix = f"check the permissions of these credentials for {store}; {KEYS_COME_FROM[store.scheme]}"
+        fix = (
+            f"check what the credentials of the endpoint are allowed to do in {store}, or use other "
+            f"credentials: {KEYS_COME_FROM[store.scheme]}"
+        )
         return errors.VaultUnusable(said, fix=fix)
     return errors.VaultUnusable(said, fix="check `objects` and `object_options` in endpoint.json")

@@ -115,7 +115,8 @@ def _is_local(said: dict[str, Any]) -> bool:
 def _check_encrypted(said: dict[str, Any]) -> None:
     if said.get("sslmode") != "verify-full":
         raise errors.EndpointSettings(
-            "the connection to the database would leave this machine without TLS and a check of the host name",
+            "the connection to the database leaves this machine, but does not require TLS with a check of "
+            "the host name (sslmode=verify-full)",
             fix=_SAFE_FIX,
         )
     if not said.get("sslrootcert") and not os.environ.get("PGSSLROOTCERT"):

@@ -41,5 +41,5 @@ def read_setup(pools: Pools) -> DatabaseSetup:
     except psycopg.Error as error:
         raise postgres_failures.translate_error(error) from None
     if row is None:
-        raise VaultUnusable("the database does not report its settings")
+        raise VaultUnusable("the database did not answer the query for its settings")
     return DatabaseSetup(*row)

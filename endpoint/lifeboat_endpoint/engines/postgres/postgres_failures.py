@@ -88,8 +88,8 @@ def is_of_pooler(error: psycopg.Error) -> bool:
 
 def make_pooler_error() -> errors.EndpointSettings:
     return errors.EndpointSettings(
-        "the connection string of the database leads to a connection pooler, but locks and settings "
-        "of a connection do not work through a pooler",
+        "the connection string of the database leads to a connection pooler, which does not keep the "
+        "locks and settings of a connection",
         fix="give the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
     )
 

@@ -151,10 +151,13 @@ def _missing(applied: Sequence[tuple[int, bytes, str, str]], api_role: str, work
             raise _newer(number, max(known))
         if sha256 != known[number].sha256:
             raise errors.EndpointSettings(
-                f"the tables of the database were made with another version of {known[number].name}"
+                f"the database was prepared with another version of the migration {known[number].name} than this "
+                "release contains"
             )
         if (api, worker) != (api_role, worker_role):
-            raise errors.EndpointSettings(f"the tables of the database were made for the roles {api} and {worker}")
+            raise errors.EndpointSettings(
+                f"the database was prepared for the roles {api} and {worker}, not for {api_role} and {worker_role}"
+            )
     done = {row[0] for row in applied}
     return [migration for number, migration in sorted(known.items()) if number not in done]
 

@@ -91,7 +91,9 @@ class TenantRedactions(TenantService):
             raise RemoteRefused(f"the agent {row.id} is sealed, so only the machines of its user can purge parts of it")
         waiting_redactions.signer_of(redaction)
         if not confirmed and row.facts.runtime != TRIAL:
-            raise RemoteDenied("purging a whole sealed agent requires the token of its owner", scope=PURGE)
+            raise RemoteDenied(
+                "purging a whole sealed agent requires the second token, which has the scope `purge`", scope=PURGE
+            )
         return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
 
     def _purged_again(self, purged: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:

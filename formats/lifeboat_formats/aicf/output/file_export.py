@@ -85,7 +85,9 @@ def export_file(state: State, wish: AicfExportOptions) -> AicfExport:
         body = _written(state, known, wish)
         text = _clean(body, wish)
     if text is None:
-        raise InterchangeError("personal data and secrets cannot be removed from these memories in AICF")
+        raise InterchangeError(
+            "the memories cannot be written as AICF after personal data and secrets were removed from them"
+        )
     made = AicfExport(text)
     made.fates = [*_of_memories(known, body, text), *_of_documents(state, body, wish), *_of_files(state, body)]
     made.notices = list(_notices(body, text))
@@ -294,7 +296,7 @@ def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
                 "file",
                 path,
                 ItemOutcome.OMITTED,
-                "the file belongs to one runtime, so only its memories were written",
+                "a file of a runtime is not exported; only the memories in the file were written",
                 "of_a_runtime",
             )
         else:

@@ -91,12 +91,12 @@ _PROBLEMS: dict[FieldType, tuple[str, str, Callable[[str, FieldSpec], bool]]] = 
     ),
     FieldType.NUMBER: (
         "float_invalid",
-        "Not a number",
+        "The value is not a number",
         lambda value, _: cell_values.parse_decimal(value) is not None,
     ),
     FieldType.PERCENTAGE: (
         "percentage_invalid",
-        "Not a percentage",
+        "The value is not a percentage",
         lambda value, _: cell_values.parse_percentage(value) is not None,
     ),
     FieldType.WORD: ("enum_unknown", _NO_WORD, lambda value, field: value in field.words),

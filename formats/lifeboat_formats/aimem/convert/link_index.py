@@ -155,7 +155,10 @@ class LinkIndex:
         query = "select count(*), total(size) from link join entity on urn = entity"
         count, size = self._base.execute(query).fetchone()
         if size > _OPEN_LINKED + _LINKED * count:
-            message = f"the memories in the bundle refer to more than {_OPEN_LINKED >> 20} MiB of entities"
+            message = (
+                f"the entities to which the memories in the bundle refer have more than {_OPEN_LINKED >> 20} MiB "
+                "in total"
+            )
             raise BundleRefused(message, format_code="too_large", status=TOO_LARGE, where=LINKS)
 
     def _take_chunk(self, chunk: JsonObject) -> None:

@@ -325,7 +325,7 @@ def _members(record: object, required: Iterable[str], where: str) -> JsonObject:
 
 def _string(value: object, where: str) -> str:
     if not isinstance(value, str):
-        raise BundleRefused("not a string", format_code="invalid_type", where=where)
+        raise BundleRefused("the value is not a string", format_code="invalid_type", where=where)
     return value
 
 

@@ -125,7 +125,9 @@ class ServiceKey:
             if refused is not None and now < until:
                 raise copy.copy(refused)
         if now < self._silent_until:
-            raise KeySourceAway(f"{self._spec} did not respond to an earlier request, and is not asked again yet")
+            raise KeySourceAway(
+                f"{self._spec} did not respond to an earlier request; Lifeboat waits before the next request"
+            )
         if self._left >= _MOST_LEFT:
             raise KeySourceAway(f"{self._spec} has not answered {self._left} earlier requests")
 

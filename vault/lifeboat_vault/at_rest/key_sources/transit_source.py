@@ -191,7 +191,7 @@ class _Transit:
     def _refusal(self, what: str, status: int, body: bytes) -> LifeboatError:
         told = _errors(body)
         if told is None:
-            return self._away(f"status {status} from a different service")
+            return self._away(f"another service answered with status {status}")
         if what == _LOGIN and status in (400, 403, 404):
             fix = "in the key service, allow the certificate of this endpoint to log in (auth/cert)"
             return KeyRevoked(f"{self._spec} refused to {what} (status {status})", fix=fix)

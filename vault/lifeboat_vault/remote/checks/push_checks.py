@@ -164,7 +164,7 @@ def a_delta_whose_base_is_not_the_head_is_refused(trial: RemoteTrial) -> None:
         error = expect_refused(
             StaleBase,
             lambda base=base: machine.push(trial.remote, machine.delta(base)),  # type: ignore[misc]
-            "a stale base",
+            "a delta that is not based on the newest sequence",
         )
         expect_equal(error.sequence, 2, "the newest sequence named in the refusal")
     expect_equal(machine.numbers(trial.remote), [0, 1, 2], "the sequence numbers on the remote")
