@@ -34,7 +34,7 @@ class NotAWorkspace(AdapterError):
     FOREIGN = ErrorCode(
         "foreign_workspace",
         "This folder belongs to an agent runtime that has no adapter",
-        meaning="the folder contains files of a runtime without an adapter, so Lifeboat could not find its credentials",
+        meaning="Lifeboat has no adapter for the runtime, so it could not find the credentials in the folder",
     )
     OTHER_RUNTIME = ErrorCode(
         "other_runtime",

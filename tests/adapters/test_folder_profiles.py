@@ -350,7 +350,7 @@ def test_a_profile_cannot_take_the_place_of_an_adapter(tmp_path: Path) -> None:
     own = _own(tmp_path, "openclaw", PLAIN.replace('"pebble"', '"openclaw"'))
     assert not isinstance(adapter_registry.load_adapter("openclaw", own), FolderAdapter)
     assert "openclaw" in adapter_registry.load_adapters(own), "its agents are captured on"
-    assert "Lifeboat has an adapter for openclaw" in adapter_registry.find_refused_adapters(own)["openclaw"].message
+    assert "it already has an adapter for openclaw" in adapter_registry.find_refused_adapters(own)["openclaw"].message
 
 
 def test_a_broken_profile_hides_no_other_runtime_and_is_named(tmp_path: Path) -> None:

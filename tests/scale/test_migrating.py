@@ -145,7 +145,7 @@ def test_who_served_the_empty_one_finds_that_it_is_another_one_now(moving: Movin
             lambda: stale.engine.remove_nobodys((), stale.clock.now()),
             lambda: stale.engine.sweep(stale.clock.now()),
         ):
-            with pytest.raises(errors.EndpointSettings, match=r"endpoint\.json belongs to another one"):
+            with pytest.raises(errors.EndpointSettings, match=r"endpoint\.json belongs to another endpoint"):
                 asked()
     is_the_same(moving)
 

@@ -280,7 +280,7 @@ class SharedEngine:
             )
         if row[0] != (UNFINISHED + self._endpoint_id if self._begun else self._endpoint_id):
             raise errors.EndpointSettings(
-                f"the database contains the endpoint {row[0]}, but endpoint.json belongs to another one"
+                f"the database contains the endpoint {row[0]}, but endpoint.json belongs to another endpoint"
             )
 
     def close_thread(self) -> None:
