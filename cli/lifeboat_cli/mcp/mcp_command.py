@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
@@ -30,4 +32,6 @@ def mcp(session: CommandSession, agent: str) -> None:
     with session.context.vault(found.id) as vault:
         now = session.context.now()
         begun = begin_session(found, check_grant(vault, found.name, now), vault, now)
+    if sys.stdin is not None and sys.stdin.isatty():
+        session.output.note("Waiting for an MCP client on standard input. Usually a runtime starts this command.")
     serve_agent(session.context, begun)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
@@ -88,7 +89,12 @@ def show(session: CommandSession, agent: str, number: int) -> None:
 
     found = find_agent(session.context, agent)
     one = proposal_run.find_proposal(session.context, found, number)
-    preview = proposal_run.preview_proposal(session.context, found, one.request) if one.state == book.OPEN else None
+    preview = None
+    if one.state == book.OPEN:
+        try:
+            preview = proposal_run.preview_proposal(session.context, found, one.request)
+        except LifeboatError as error:  # for example a memory that was purged meanwhile
+            session.output.warn(f"it cannot be carried out now: {error.message}")
 
     def text() -> None:
         with session.output.pager():
