@@ -17,8 +17,7 @@ from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import remote_conformance, remote_registry
-from lifeboat_core.remotes.endpoint import endpoint_calls
+from lifeboat_core.remotes import remote_conformance, remote_registry, request_retries
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_keys.recovery import recovery_kit
 from lifeboat_vault.errors import RemoteBusy
@@ -40,7 +39,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoi
 
 @pytest.fixture
 def context(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
-    monkeypatch.setattr(endpoint_calls, "TRIES", 1)
+    monkeypatch.setattr(request_retries, "TRIES", 1)
     return Context.open()
 
 

@@ -27,8 +27,7 @@ from lifeboat_core.agents import locks
 from lifeboat_core.capture.capture_work import CaptureWork
 from lifeboat_core.errors import OtherVault
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import kit_remotes, kit_return, manage_remotes, remote_registry
-from lifeboat_core.remotes.endpoint import endpoint_calls
+from lifeboat_core.remotes import kit_remotes, kit_return, manage_remotes, remote_registry, request_retries
 from lifeboat_core.restore import restore_run, scratch_folders
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, RESTORE_SCOPES
@@ -109,7 +108,7 @@ class TwoMachines:
 
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TwoMachines:
-    monkeypatch.setattr(endpoint_calls, "TRIES", 1)
+    monkeypatch.setattr(request_retries, "TRIES", 1)
     return TwoMachines(tmp_path, monkeypatch)
 
 

@@ -13,10 +13,12 @@ import pytest
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
+from lifeboat_keys.stores import keyring_store
 from support.cli.cli_client import run
 from support.core.object_store import Conditions
 from support.core.webdav_machines import shorten_waits
 from support.core.webdav_servers import CREDENTIALS, PASSWORD, USER, SmallServer, small_server, wsgidav_server
+from support.keys import keyring_fakes
 from support.terminal import Terminal
 
 TEXT = "The orchard is behind the house."
@@ -117,6 +119,18 @@ def test_a_changed_password_is_named_and_the_fix_replaces_it(server: SmallServer
     assert refused["fix"] == "lifeboat remote token cloud --token-stdin"
     typed(*shlex.split(refused["fix"])[1:], text=CREDENTIALS)
     assert run("remote", "test", "cloud", "--quick")["ok"]
+
+
+def test_moving_the_key_into_the_keyring_moves_the_password_and_pushes_go_on(
+    server: SmallServer, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyring_store, "PROGRAM", keyring_fakes.program("good", tmp_path / "items"))
+    add(server.url())
+    add_agent(tmp_path / "notes")
+    run("keys", "init", "--store", "keyring", "--words-to", tmp_path / "words", "--no-prove")
+    assert PASSWORD not in remote_registry.locate_token_file(context, "cloud").read_text()
+    assert run("sync")["agents"][0]["remotes"][0]["state"] == "ok"
+    assert [each for each in run("doctor")["findings"] if "in a file" in each["result"]] == []
 
 
 @pytest.mark.parametrize("option", ["--region", "--endpoint"])

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.agents import manage_agents
+from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.manage_remotes import RemoteAccess, add_remote
 from lifeboat_keys.stores import key_environment
 from lifeboat_keys.stores import keyring_store as keyring_store
 from lifeboat_keys.stores.store_kinds import StoreKind
 from support.core.harbour import Harbour, harbour
 from support.core.invariants import always
+from support.core.webdav_machines import TOKEN, shorten_waits
+from support.core.webdav_servers import PASSWORD, small_server
 from support.daemon.serving import Daemon, Keyring
 from support.waiting import until
 
@@ -75,6 +79,26 @@ def test_a_keyring_that_misbehaves_is_said_and_is_found_again_once_it_answers(ke
     finally:
         daemon.kill()
     always(kept.ada.context, kept.ada.agent, kept.ada.trees)
+
+
+def test_credentials_of_a_remote_move_into_the_keyring_and_a_worker_reads_them(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = kept.ada.context
+    shorten_waits(monkeypatch)
+    with small_server() as server:
+        add_remote(context, "cloud", RemoteAccess(server.url(), token=TOKEN), sealed=True)
+        remote_registry.save_token(context, "cloud", TOKEN)  # as an older release kept it
+        daemon = Daemon(context, keyring=kept.keyring, tick=0.1)
+        try:
+            daemon.start()
+            token = remote_registry.locate_token_file(context, "cloud")
+            until(lambda: PASSWORD not in token.read_text(), "the credentials to move into the keyring")
+            kept.change("Written after that.")
+            until(lambda: any("/000000000001-" in path for path in server.contents()), "the change to be pushed")
+        finally:
+            daemon.kill()
+    assert remote_registry.load_token(context, "cloud") == TOKEN
 
 
 def reasons(daemon: Daemon, state: str) -> str:

@@ -13,7 +13,13 @@ from lifeboat_core.health import due_checks
 from lifeboat_core.health.agent_status import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_core.health.remote_health import DAMAGED, FORGOT
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_registry
+from lifeboat_core.remotes import (
+    acknowledged_states,
+    arrange_credentials,
+    remote_kinds,
+    remote_registry,
+    stored_credentials,
+)
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, describe_damage
 from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_core.texts.human_text import age_text, quote_argument
@@ -38,6 +44,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         if missing is not None:
             yield DoctorFinding(DoctorLevel.ERROR, config.name, *missing)
         yield from _token(context, config, kind)
+        yield from _misplaced(context, config)
         yield from _agents(context, config)
 
 
@@ -61,6 +68,22 @@ def _token(context: Context, config: RemoteConfig, kind: RemoteKind) -> Iterator
         yield DoctorFinding(
             DoctorLevel.ERROR, config.name, "the access token of this remote must be a regular file, but is not", fix
         )
+
+
+def _misplaced(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
+    try:
+        is_misplaced = config in arrange_credentials.list_misplaced(context)
+        is_keyring_used = is_misplaced and stored_credentials.is_keyring_used(context)
+    except (LifeboatError, OSError):
+        return  # The checks of the key and of permissions report it.
+    if is_misplaced:
+        told = (
+            "the credentials of this remote are in a file, although your key is in the OS keyring"
+            if is_keyring_used
+            else "the credentials of this remote are in the OS keyring, although your key is in another store"
+        )
+        store = str(context.keys().store)
+        yield DoctorFinding(DoctorLevel.WARNING, config.name, told, f"lifeboat keys init --store {store}")
 
 
 def _agents(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:

@@ -20,6 +20,7 @@ from lifeboat_cli.terminal.output import end_question_line
 from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, open_destination, refuse_mixture
 from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
+from lifeboat_core.remotes import arrange_credentials
 from lifeboat_core.texts.human_text import time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 from lifeboat_keys.errors import KeysError
@@ -118,6 +119,8 @@ def _made(session: CommandSession, found: HomeKeys, store: StoreKind | None) -> 
     if store is not None and not made:
         for name in found.move(store):
             session.output.note(f"the unencrypted key file {name} was deleted, because the key is now in another store")
+        for sentence in arrange_credentials.arrange_quietly(session.context):
+            session.output.note(sentence)
     return made
 
 

@@ -30,8 +30,8 @@ FULL = 0.9
 
 def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
     """Ask the remote and yield what is found. Raises nothing: a failure is a finding."""
-    stranger = RemoteCandidate(config, remote_registry.load_token(context, config.name))
     try:
+        stranger = RemoteCandidate(config, remote_registry.load_token(context, config.name))
         met = remote_probe.probe_remote(context, stranger)
     except LifeboatError as error:
         yield DoctorFinding(DoctorLevel.ERROR, config.url, f"{error.title}: {error.message}", _fix(error))

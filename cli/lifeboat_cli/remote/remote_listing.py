@@ -125,7 +125,7 @@ def _describe_standing(context: Context, config: RemoteConfig) -> SecondCopy:
         kind=None if kind is None else kind.name,
         readable="" if kind is None else kind.readable_by(config),
         needs_token=kind is not None and kind.needs_token,
-        has_token=remote_registry.load_token(context, config.name) is not None,
+        has_token=remote_registry.load_stored_token(context, config.name) is not None,
         problem=problem,
         verified_at=oldest,
         agents=tuple(known),

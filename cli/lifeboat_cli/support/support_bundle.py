@@ -205,7 +205,7 @@ def _remote(context: Context, config: RemoteConfig, numbers: Mapping[str, str]) 
         "optional": config.optional,
         "sealed": config.sealed,
         "pinned": bool(config.pin),
-        "has_token": remote_registry.load_token(context, config.name) is not None,
+        "has_token": remote_registry.load_stored_token(context, config.name) is not None,
         "added_at": config.added_at or None,
         "agents": {number: _standing(context, config, agent_id) for agent_id, number in numbers.items()},
     }

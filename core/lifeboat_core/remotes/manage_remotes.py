@@ -192,7 +192,8 @@ def _free_name(context: Context, name: str) -> str:
 
 def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteConfig:
     """Write the token, then the file, which makes the remote exist."""
-    remote_registry.save_token(context, config.name, token)
+    is_protected = remote_kinds.find_kind(config.url).has_credentials
+    remote_registry.save_token(context, config.name, token, is_protected=is_protected)
     if not config.pin:
         remote_registry.save_authority(context, config.name, None)
     return remote_registry.save_remote(context, config)
@@ -206,7 +207,8 @@ def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResul
             f"{config.name} is the remote {config.id}, but another remote ({met.about.id}) "
             "answers; the token was not stored"
         )
-    remote_registry.save_token(context, config.name, token)
+    is_protected = remote_kinds.find_kind(config.url).has_credentials
+    remote_registry.save_token(context, config.name, token, is_protected=is_protected)
     return met
 
 

@@ -20,6 +20,7 @@ from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.errors import ConfigError, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import names_in
+from lifeboat_core.remotes import stored_credentials
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.settings import config_file
 
@@ -99,7 +100,16 @@ def find_remote_by_id(context: Context, remote_id: str) -> RemoteConfig | None:
 
 
 def load_token(context: Context, name: str) -> str | None:
-    """Return the bearer token of a remote, None if it has none. Raises OSError."""
+    """Return the token or the credentials of a remote, None if it has none. Raises OSError, and RemoteError for
+    credentials in the OS keyring that cannot be read."""
+    found = load_stored_token(context, name)
+    item = stored_credentials.find_item(found)
+    return found if item is None else stored_credentials.read_item(context, name, item)
+
+
+def load_stored_token(context: Context, name: str) -> str | None:
+    """Return what the file of a token contains, which may be a reference (see `stored_credentials`); None if there is
+    none. Raises OSError."""
     found = _text(context, locate_token_file(context, name))
     return found.strip() or None if found is not None else None
 
@@ -204,9 +214,15 @@ def save_remote(context: Context, remote: RemoteConfig) -> RemoteConfig:
     return _read(context, remote.name)
 
 
-def save_token(context: Context, name: str, secret: str | None) -> None:
-    """Keep a token, readable by its owner alone; None removes it. Raises OSError."""
-    _write_or_remove(context, locate_token_file(context, check_remote_name(name)), secret and f"{secret}\n")
+def save_token(context: Context, name: str, secret: str | None, *, is_protected: bool = False) -> None:
+    """Keep a token, readable by its owner alone; None removes it. `is_protected`: it goes where the user's key is, as
+    `stored_credentials` describes. Raises OSError."""
+    path = locate_token_file(context, check_remote_name(name))
+    former = stored_credentials.find_item(_text(context, path))
+    stored = stored_credentials.store_secret(context, name, secret) if secret and is_protected else secret
+    _write_or_remove(context, path, stored and f"{stored}\n")
+    if former is not None:
+        stored_credentials.remove_item(context, former)
 
 
 def save_authority(context: Context, name: str, pem: str | None) -> None:

@@ -44,6 +44,7 @@ from lifeboat_keys.signed import credential_sealing, unopened_credentials
 from lifeboat_keys.stores.command_store import CommandStore
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.key_holder import HeldUserKey
+from lifeboat_keys.stores.keyring_secrets import KeyringSecrets
 from lifeboat_keys.stores.store_kinds import StoreKind
 from lifeboat_keys.stores.user_key_stores import OpenedUserKey, UserKeyStores
 
@@ -172,6 +173,10 @@ class HomeKeys(HomeIdentity):
     def store_problem(self, store: StoreKind) -> LifeboatError | None:
         """Return why a store could not keep a key now; None when it could."""
         return self._user.problem(store)
+
+    def keyring_secrets(self) -> KeyringSecrets:
+        """Return the other secrets of this home in the OS keyring. Nothing is asked before one is used."""
+        return self._user.keyring_secrets()
 
     def left_open(self) -> list[str]:
         """Return the files that still hold an unprotected key although it moved to another store."""

@@ -3,7 +3,7 @@
 One JSON request on standard input, one JSON answer on standard output, nothing else. What a keyring does to its process
 (it waits for a window, loads desktop libraries, or crashes with the bus) cannot affect the caller.
 
-    {"do": "read" | "keep", "service", "user", "secret", "may_ask": bool}
+    {"do": "read" | "keep" | "remove", "service", "user", "secret", "may_ask": bool}
     {"backend": title, "secret": text or null, "kept": bool}  or  {"error": "locked" | "away", "detail": class name}
 """
 
@@ -80,6 +80,9 @@ def _answer(request: JsonObject, backend: KeyringBackend) -> JsonObject:
     if request["do"] == "keep" and answer["secret"] is None:
         backend.keyring.set_password(service, user, request["secret"])
         answer["secret"], answer["kept"] = backend.keyring.get_password(service, user), True
+    if request["do"] == "remove" and answer["secret"] is not None:
+        backend.keyring.delete_password(service, user)
+        answer["secret"] = backend.keyring.get_password(service, user)
     return answer
 
 

@@ -55,7 +55,7 @@ class KeyringStore:
 
     def problem(self) -> LifeboatError | None:
         try:
-            self._ask({"do": "read", **self._item("no key")})
+            self.ask({"do": "read", **self.item("no key")})
         except KeysError as error:
             return error
         return None
@@ -64,7 +64,7 @@ class KeyringStore:
         return None
 
     def read(self, key_id: str) -> UserKey:
-        secret = self._ask({"do": "read", **self._item(key_id)})["secret"]
+        secret = self.ask({"do": "read", **self.item(key_id)})["secret"]
         if secret is None:
             raise NoKey(f"the OS keyring does not contain the key {key_id} of this home", fix="lifeboat keys recover")
         key = _key(secret)
@@ -73,7 +73,7 @@ class KeyringStore:
         return key
 
     def keep(self, key: UserKey) -> None:
-        answer = self._ask({"do": "keep", **self._item(key.key_id), "secret": to_base64(key.secret)})
+        answer = self.ask({"do": "keep", **self.item(key.key_id), "secret": to_base64(key.secret)})
         if answer["secret"] == to_base64(key.secret):
             return
         if not answer["kept"]:
@@ -87,14 +87,16 @@ class KeyringStore:
         found = _key(answer["secret"]).key_id
         raise OtherKey(f"after the key {key.key_id} was stored, the OS keyring returned the key {found}")
 
-    def _item(self, key_id: str) -> JsonObject:
+    def item(self, name: str) -> JsonObject:
+        """Return the part of a request that names an item of this home. Raises NoKey.KEYRING_AWAY."""
         if self._around.home_id is None:
             raise NoKey.KEYRING_AWAY(
                 "Lifeboat needs the id of the home to store its key in the OS keyring, but this home has no id"
             )
-        return {"service": SERVICE, "user": f"{self._around.home_id}/{key_id}"}
+        return {"service": SERVICE, "user": f"{self._around.home_id}/{name}"}
 
-    def _ask(self, request: JsonObject) -> JsonObject:
+    def ask(self, request: JsonObject) -> JsonObject:
+        """Return the answer of the process (see `keyring_process`). Raises NoKey and subclasses."""
         seconds = SECONDS_WITH_PERSON if self._may_ask else SECONDS
         ran = child_processes.run_child(
             PROGRAM,

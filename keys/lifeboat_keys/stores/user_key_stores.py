@@ -26,6 +26,7 @@ from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.key_file_store import KeyFileStore
 from lifeboat_keys.stores.key_holder import HeldUserKey
 from lifeboat_keys.stores.key_store import KeyStore
+from lifeboat_keys.stores.keyring_secrets import KeyringSecrets
 from lifeboat_keys.stores.keyring_store import KeyringStore
 from lifeboat_keys.stores.passphrase_store import PassphraseStore
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -139,6 +140,10 @@ class UserKeyStores:
     def problem(self, kind: StoreKind) -> LifeboatError | None:
         """Return why a store cannot be used now; None when it can."""
         return self._store(kind).problem()
+
+    def keyring_secrets(self) -> KeyringSecrets:
+        """Return the other secrets of this home in the OS keyring, also while the key is in another store."""
+        return KeyringSecrets(KeyringStore(replace(self._around, home_id=self._home_id())))
 
     def left_open(self) -> list[str]:
         """Return the unprotected files of keys that moved to another store."""

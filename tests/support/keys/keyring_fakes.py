@@ -36,6 +36,10 @@ class Fake:
         if BEHAVIOUR != "forgetful":
             ITEMS.write_text(json.dumps({{**self.items(), service + " " + user: secret}}))
 
+    def delete_password(self, service, user):
+        kept = {{name: item for name, item in self.items().items() if name != service + " " + user}}
+        ITEMS.write_text(json.dumps(kept))
+
 def choose():
     if BEHAVIOUR == "absent":
         raise keyring_process.NoKeyringBackend

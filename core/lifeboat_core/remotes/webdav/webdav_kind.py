@@ -9,7 +9,6 @@ from lifeboat_core.remotes.probed_store import writers_sentences
 from lifeboat_core.remotes.probed_store.add_command import CREDENTIALS, make_add_command
 from lifeboat_core.remotes.webdav.webdav_address import WORDS, parse_webdav_address
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_vault.errors import RemoteDenied
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -47,6 +46,7 @@ class WebdavKind(RemoteKind):
         from lifeboat_core.remotes.webdav.webdav_client import WebdavClient
         from lifeboat_core.remotes.webdav.webdav_credentials import parse_token
         from lifeboat_core.remotes.webdav.webdav_problems import WebdavCommands
+        from lifeboat_vault.errors import RemoteDenied
 
         address = parse_webdav_address(config.url)
         add = make_add_command(config, address.url, has_credentials=True)

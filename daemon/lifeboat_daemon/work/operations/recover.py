@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.home import crash_recovery
+from lifeboat_core.remotes import arrange_credentials
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker_loop import RunningJob
@@ -22,6 +23,7 @@ def run(work: RunningJob) -> JsonObject:
         *crash_recovery.rebuild_lost(context),
         *crash_recovery.finish_restores(context),
         *crash_recovery.finish_purges(context),
+        *arrange_credentials.arrange_quietly(context),
     ]
     try:
         said += crash_recovery.finish_rotation(context)
