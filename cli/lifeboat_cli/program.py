@@ -24,7 +24,7 @@ from lifeboat_keys.hardening import disable_core_dumps
 SECTIONS = {
     "Start": {
         "setup": ListedCommand("lifeboat_cli.setup.setup_command:setup", "Protect your agents, or restore one."),
-        "demo": ListedCommand("lifeboat_cli.commands.demo_command:demo", "Try every step on an invented agent."),
+        "demo": ListedCommand("lifeboat_cli.commands.demo_command:demo", "Try Lifeboat with an invented agent."),
         "tui": ListedCommand("lifeboat_cli.commands.tui_command:tui", "Open the dashboard."),
         "help": ListedCommand("lifeboat_cli.commands.help_command:show_help", "Show the help of a command."),
     },
@@ -54,7 +54,7 @@ SECTIONS = {
             "lifeboat_cli.history.review_command:review", "Review what agents changed in their memories."
         ),
         "label": ListedCommand(
-            "lifeboat_cli.history.history_commands:label", "Give a sequence a name, so that it is never deleted."
+            "lifeboat_cli.history.history_commands:label", "Name a sequence. Named sequences are never deleted."
         ),
         "proposals": ListedCommand(
             "lifeboat_cli.proposals.proposal_commands:proposals", "Accept or reject what agents propose."

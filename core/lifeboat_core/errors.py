@@ -8,17 +8,17 @@ LifeboatError
     +-- HomeError               the home folder cannot be used
     |     RELATIVE_PATH         an environment variable is not an absolute path
     |     ABSENT                there is no home, and commands that only read do not create one
-    |     UNSAFE                others can write to it, it is a link, it is on a network file system
-    |     NEWER                 a newer release made it
+    |     UNSAFE                other users can write to the home, or it is a link or on a network file system
+    |     NEWER                 a newer release created the home
     +-- ConfigError             a configuration file or a setting
     |   +-- BadSetting          a value of the wrong kind or out of range
     +-- AgentError
-    |     NAME_REFUSED          the name is taken or invalid
+    |     NAME_REFUSED          another agent has the name, or the name is invalid
     |     ALREADY_PROTECTED     the folder belongs to an agent already
     |     AMBIGUOUS_AGENT       several agents match
     |     LOOKS_LIKE            a remote has an agent with the same files
     |     WORKSPACE_REFUSED     a folder that must not be a workspace
-    |     UNKNOWN_PATH          the agent has no such file and no such reported row
+    |     UNKNOWN_PATH          no captured file and no database row that `lifeboat doctor` lists has this name
     |     NO_LINES              a file without lines: binary, or its bytes are not stored
     |     PROJECT_REFUSED       the agent's runtime cannot follow this project to another path
     |   +-- UnknownAgent        no agent has this name, id or folder
@@ -44,7 +44,7 @@ LifeboatError
     |     TOO_MANY_PROPOSALS    too many open proposals, or too many within an hour
     |     UNKNOWN_PROPOSAL      no proposal has this number
     |     PROPOSAL_DECIDED      the proposal was accepted, rejected or has expired
-    +-- HookFailed              a runtime could not be set up to report ends of sessions
+    +-- HookFailed              the hook that reports the end of a session could not be added or removed
     +-- NetworkError            a network request failed
     |   +-- NetworkUnreachable  no answer in time, or none that can be trusted
     |   +-- AnsweredWithError   the server refused the request
@@ -52,19 +52,19 @@ LifeboatError
     |   +-- NotTheOne           the server cannot prove its identity
     +-- SecondCopyError         a remote as this home knows it
     |     UNKNOWN_REMOTE        no remote has this name
-    |     REMOTE_EXISTS         the name is taken, or the remote exists under another name
+    |     REMOTE_EXISTS         another remote has the name, or the address belongs to a known remote
     |     REMOTE_NAME_REFUSED   the name is invalid
     +-- SystemRefused           the system refused access to a file
     |   +-- DiskFull            no space, or a quota
     +-- RestoreError
     |     CONSENT_NEEDED        files would be replaced or an agent given up without confirmation
     |     UNSIGNED_STATE        the state is not signed, and this was not accepted
-    |     TARGET_CHANGED        a file changed between plan and restore, or since the restore that is undone
+    |     TARGET_CHANGED        a file changed between the plan and the restore, or after the restore to undo
     |     NAMES_DO_NOT_FIT      the file system cannot store some names
     |     TARGET_REFUSED        a folder that a restore must not write into
     |     RUNTIME_RUNNING       the runtime uses files that would be written
-    |     UNSAFE_NAME           a name that leads out of the folder
-    |     RESTORE_FAILED        the file system refused a step; says whether everything was put back
+    |     UNSAFE_NAME           a file name that leads out of the folder
+    |     RESTORE_FAILED        the file system refused a step; the message says whether the old files are back
     |     NOTHING_TO_UNDO       no restore of this agent within seven days
     |   +-- NothingToRestore    there is no sequence, or none that matches
     |   |     BAD_MOMENT            the argument is neither a sequence nor a time
@@ -87,11 +87,11 @@ LifeboatError
     |     HOLDS_SECRET          the text to write contains a sealed secret
     |     MEMORY_CHANGED        the live file has another text than the newest sequence
     |   +-- UnknownRecord       no record has this id
-    |   |     PURGED                it was purged
+    |   |     PURGED                a purge destroyed the memory
     +-- WordsError
-    |     WORDS_MISPLACED       words of a key in a field that would show or keep them
-    |     NOBODY_TO_ASK         words would be shown or asked for without a terminal
-    |     WORDS_NOT_PROVEN      the requested words were not given
+    |     WORDS_MISPLACED       recovery words in a field that would show or store them
+    |     NOBODY_TO_ASK         the command shows or asks for recovery words, and there is no terminal
+    |     WORDS_NOT_PROVEN      the typed words are missing or wrong
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ class ReplicationError(DaemonError):
     """Nothing was sent, and nothing was believed."""
 
     code = "replication"
-    title = "The remote does not match what this machine pushed"
+    title = "The data on the remote differs from what this machine pushed"
     fix = "lifeboat doctor --remote NAME"
     exit_status = 3
 
@@ -458,7 +458,7 @@ class NoAlfClient(ExchangeError):
 
 class WordsError(DaemonError):
     code = "words"
-    title = "The recovery words were not shown, or not proven"
+    title = "The recovery words could not be shown or checked"
     fix = "lifeboat keys prove"
 
     WORDS_MISPLACED = ErrorCode(

@@ -56,7 +56,7 @@ def test_the_list_says_where_a_purge_is_not_done(ada: Purged) -> None:
     (one,) = run("receipts", "list")["receipts"]
     assert one["id"] == ada.receipt.id and one["agent"] == "ada" and one["done"] is False
     assert {each["name"]: each["state"] for each in one["vaults"]}["office"] == "waiting"
-    assert "office waits" in said("receipts", "list", "ada")
+    assert "waiting on office" in said("receipts", "list", "ada")
 
 
 def test_the_list_of_another_agent_is_empty(ada: Purged) -> None:
@@ -174,7 +174,7 @@ def test_in_a_home_with_another_key_it_ends_as_it_does_without_a_home(
         (ada.receipt.vaults[0].name, "open"),
     ]
     assert all(stranger.context.keys().public.key_id in each["message"] for each in unknown)
-    assert all("only the consistency of the receipt" in each["message"] for each in unknown)
+    assert all("only check that the receipt does not contradict itself" in each["message"] for each in unknown)
 
 
 @pytest.mark.parametrize("part", ["receipt", "vault"])

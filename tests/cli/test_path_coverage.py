@@ -174,7 +174,7 @@ def test_a_file_whose_earlier_version_is_kept_is_left_out_with_the_reason(ada: P
     ada.capture()
     ada.write("chart.bin", os.urandom(300_000))
     ada.capture(paced=True)
-    assert by_path(ada)["artifacts/chart.bin"].stale.startswith("Lifeboat has captured the version of ")
+    assert by_path(ada)["artifacts/chart.bin"].stale.startswith("Lifeboat captured this large file at ")
     ada.capture()
     assert by_path(ada)["artifacts/chart.bin"].stale == ""
 

@@ -11,6 +11,7 @@ from lifeboat_alf.purging.purge_items import PurgeOptions
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core import exchange
 from lifeboat_core.agents import manage_agents
+from lifeboat_core.health.status_gathering import DAMAGED
 from lifeboat_core.history import activity_log, thin_history
 from lifeboat_core.history.activity_log import ActivityEntry
 from lifeboat_core.purge import purge_run
@@ -117,6 +118,16 @@ def test_a_pin_and_a_name_tell_their_sequence(ada: Protected) -> None:
         ("label", 0, "sequence 0 is no longer named"),
         ("label", 0, "sequence 0 was named"),
         ("pin", 1, "sequence 1 was pinned and is never thinned"),
+    ]
+
+
+def test_damage_and_its_repair_are_told_apart(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        vault.set(DAMAGED, {"sequence": 0, "whole": False, "first": "MEMORY.md: has other content"}, kind="damaged")
+        vault.set(DAMAGED, None, kind="damaged")
+    assert [(each.kind, each.text) for each in told(ada)[:2]] == [
+        ("damaged", "the damage that a verification found is repaired"),
+        ("damaged", "a verification found damaged data"),
     ]
 
 

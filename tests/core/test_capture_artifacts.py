@@ -88,7 +88,7 @@ def test_a_large_file_that_changes_again_is_captured_within_two_minutes(ada: Pro
     assert (
         stands(ada)
         .reasons[1]
-        .startswith("large.bin changed and will be captured later: Lifeboat has captured the version of ")
+        .startswith("large.bin changed and will be captured later: Lifeboat captured this large file at ")
     )
     assert not stands(ada).over_limit
     ada.clock.advance(seconds=report.due_in)

@@ -74,7 +74,7 @@ def test_ok_means_a_verified_copy_off_this_machine() -> None:
     found = judged(SERVER)
     assert (found.state, found.reasons) == ("ok", [])
     assert (found.last_verified_at, found.verified_in) == (SERVER.verified_at, "home-server")
-    assert verdict(found) == "last verified 2 hours ago at home-server: ok"
+    assert verdict(found) == "last verified 2 hours ago on home-server: ok"
 
 
 def test_the_remote_that_was_read_back_last_counts() -> None:
@@ -84,27 +84,27 @@ def test_the_remote_that_was_read_back_last_counts() -> None:
 
 def test_a_copy_that_was_never_read_back_is_none() -> None:
     found = judged(of(SERVER, verified_at=None, added_at=ago(hours=1)))
-    assert (found.state, found.reasons) == ("waiting", ["the copy at home-server has not been verified yet"])
-    assert verdict(found) == "last verified 5 minutes ago, on this disk; not verified at home-server: waiting"
+    assert (found.state, found.reasons) == ("waiting", ["the copy on home-server has not been verified yet"])
+    assert verdict(found) == "last verified 5 minutes ago, on this disk; not verified on home-server: waiting"
 
 
 def test_an_optional_copy_is_none_to_rely_on() -> None:
     found = judged(STICK)
     assert (found.state, found.verified_in) == ("ok", "local")
-    assert verdict(found) == "last verified 5 minutes ago, on this disk; at stick 2 hours ago: ok"
+    assert verdict(found) == "last verified 5 minutes ago, on this disk; on stick 2 hours ago: ok"
 
 
 def test_each_remote_of_an_agent_is_named_with_its_age_or_as_not_verified() -> None:
     unread = of(STICK, name="nas", verified_at=None)
-    said = "last verified 5 minutes ago, on this disk; at stick 2 hours ago; not verified at nas: ok"
+    said = "last verified 5 minutes ago, on this disk; on stick 2 hours ago; not verified on nas: ok"
     assert verdict(judged(STICK, unread)) == said
 
 
 def test_a_verdict_never_ends_with_ok_while_something_is_missing() -> None:
     unproven = agent_status.summarize_agents([judged(SERVER)], KeyFacts(), [], clock_trusted=True, now=NOW)
-    assert unproven.verdict == "last verified 2 hours ago at home-server: 1 step left to be fully safe"
+    assert unproven.verdict == "last verified 2 hours ago on home-server: 1 step left to be fully safe"
     behind = judged(of(SERVER, verified_sequence=2), verified_sequence=2)
-    assert verdict(behind) == "last verified 2 hours ago at home-server: 1 step left to be fully safe"
+    assert verdict(behind) == "last verified 2 hours ago on home-server: 1 step left to be fully safe"
 
 
 def test_a_vault_that_could_not_be_opened_is_named_and_nothing_is_said_of_its_copies() -> None:
@@ -113,7 +113,7 @@ def test_a_vault_that_could_not_be_opened_is_named_and_nothing_is_said_of_its_co
     assert shut.fix == "lifeboat doctor"
     assert verdict(shut) == "the vault of ada could not be opened: error"
     assert verdict(shut, judged(SERVER)) == (
-        "the vault of ada could not be opened; last verified 2 hours ago at home-server: error"
+        "the vault of ada could not be opened; last verified 2 hours ago on home-server: error"
     )
 
 
@@ -123,7 +123,7 @@ def test_without_a_remote_the_copy_is_on_this_disk_only() -> None:
 
 def test_agents_without_a_second_copy_are_counted() -> None:
     said = verdict(judged(SERVER), judged(), judged())
-    assert said == "last verified 2 hours ago at home-server, 2 agents on this disk only: 1 step left to be fully safe"
+    assert said == "last verified 2 hours ago on home-server, 2 agents on this disk only: 1 step left to be fully safe"
 
 
 def test_a_copy_verified_in_the_future_is_not_believed() -> None:

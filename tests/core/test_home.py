@@ -66,7 +66,7 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
 def test_a_folder_with_something_else_in_it_is_refused_untouched(tmp_path: Path) -> None:
     (tmp_path / "letters").write_text("dear")
     tmp_path.chmod(0o755)
-    with raises_code(HomeError.UNSAFE, match="contains files that are not of Lifeboat"):
+    with raises_code(HomeError.UNSAFE, match="contains files that do not belong to Lifeboat"):
         at(tmp_path).open(FILES)
     assert os.listdir(tmp_path) == ["letters"]
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755

@@ -55,7 +55,7 @@ def test_the_doctor_names_file_line_and_kind_and_what_to_do(noted: Protected) ->
     (found,) = _named(noted)
     assert "memory/note.md" in found.result
     assert "github_token (line 3)" in found.result
-    assert "revoke it at the service that issued it" in found.result
+    assert "revoke the secret at the service that issued it" in found.result
     assert found.fix == f"lifeboat agents cut {noted.agent.name} memory/note.md"
 
 
@@ -157,7 +157,7 @@ def test_a_search_index_with_words_of_a_known_secret_is_named(ada: Protected, tm
     ada.capture()
     assert known.encode() not in ada.body("artifacts/notes/skill.db")
     said = [found.result for found in lookalikes.check(ada.context)]
-    assert any("skill.db was not searched for secrets: a search index" in each for each in said)
+    assert any("skill.db was not searched for secrets: a database with a search index" in each for each in said)
 
 
 def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, mo
     ada.write("notes/a.gz", gzip.compress(Random(1).randbytes(200) + TOKEN.encode()))
     ada.capture()
     said = [found.result for found in lookalikes.check(ada.context)]
-    assert any("a.gz was not searched for secrets: a known secret inside compressed data" in each for each in said)
+    assert any("a.gz was not searched for secrets: compressed data with a known secret" in each for each in said)
 
 
 def test_places_of_many_tokens_are_found_in_one_pass() -> None:

@@ -38,7 +38,7 @@ def test_a_command_says_that_it_wrote_a_lost_file_again(ada: Protected) -> None:
     _lose(ada)
     (said,) = lost_agents.rebuild_lost_agents(ada.context)
     assert said.startswith(
-        f"the file agents/{ada.agent.id}.toml (ada) was missing; Lifeboat restored it from the copy in its home"
+        f"the file agents/{ada.agent.id}.toml (ada) was missing; Lifeboat restored the file from the copy"
     )
     assert lost_agents.rebuild_lost_agents(ada.context) == []
 

@@ -241,7 +241,7 @@ def test_a_copy_that_is_written_to_while_it_is_read_back_is_not_damaged(
     def meanwhile(agent_id: str, state: Any, **_: Any) -> RemoteVerification:
         ada.write("MEMORY.md", "# Memory\n\nWritten meanwhile.\n")
         ada.capture_and_push()
-        return RemoteVerification(state.sequence.number, findings=["the newest sequence at the remote is 1, not 0"])
+        return RemoteVerification(state.sequence.number, findings=["the newest sequence on the remote is 1, not 0"])
 
     monkeypatch.setattr(broken, "_verify", meanwhile)
     assert verify_remote.run(work(ada))["ok"]
@@ -290,7 +290,7 @@ def test_people_see_each_agent_at_each_second_copy(
     synced(ada, monkeypatch)
     program.run_command(["status"])
     shown = capsys.readouterr().out
-    assert "at home" in shown.splitlines()[0]
+    assert "on home" in shown.splitlines()[0]
     assert any(line.split()[:4] == ["ada", "home", "ok", "0"] for line in shown.splitlines())
     program.run_command(["sync"])
     assert "ada: remote home has sequence 0" in capsys.readouterr().out

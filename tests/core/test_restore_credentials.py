@@ -434,7 +434,7 @@ def test_only_what_is_asked_for_is_given_to_the_program(first: Machine) -> None:
     report = _restored(first, path_globs=("SOUL.md",))
     assert first.fake.calls() == made
     assert {each["reason"] for each in report.credential_details} == {
-        "the file that contains the credential was not requested"
+        "the credential is in a file that is not among the files to restore"
     }
 
 

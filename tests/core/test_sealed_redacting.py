@@ -378,7 +378,7 @@ def test_a_list_of_purges_that_was_taken_away_is_found(laptop: Machine) -> None:
     listed.unlink()
     with laptop.vault() as vault:
         found = laptop.log().verify(AGENT_ID, vault.state(numbers[-1]), bodies=0, chance=random.Random(1))
-    assert found.findings == [f"the file {listed.name} is missing at the remote"]
+    assert found.findings == [f"the file {listed.name} is missing on the remote"]
 
 
 def test_a_purge_that_nobody_of_this_user_signed_is_refused(laptop: Machine, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     target = tmp_path / "ada"
     assert run_command(["alf", "import", str(hostile), "--to", str(target)]) == 3
     said = capsys.readouterr()
-    assert "This state is not signed, so it is shown first. Nothing is written yet." in said.out
+    assert "This state is not signed. Check the plan and the files below" in said.out
     assert ".envrc: direnv runs this file\n  | evil .envrc" in said.out
     assert "could run on this machine" in said.err
     (command,) = re.findall("To fix it: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
@@ -173,9 +173,7 @@ def test_an_unsigned_state_of_a_vault_is_shown_first_as_well(
     for more in ((), ("--accept-unsigned", "--yes")):
         assert run_command([*words, *more]) == 3
         said = capsys.readouterr()
-        assert (
-            "This state is not signed, so it is shown first" in said.out and ".envrc: direnv runs this file" in said.out
-        )
+        assert "This state is not signed. Check the plan" in said.out and ".envrc: direnv runs this file" in said.out
         assert not (tmp_path / "again").exists()
     code = said.err.rpartition("--seen ")[2].strip()
     assert run_command([*words, "--accept-unsigned", "--seen", code]) == 0

@@ -213,7 +213,7 @@ def test_a_unit_of_a_package_is_used_as_it_is(
     (package / "lifeboat.service").write_text(systemd.render_unit(USUAL))
     monkeypatch.setattr(systemd, "_PACKAGED", (str(package),))
     usual = Context.open({"HOME": str(tmp_path), "PATH": fake.path, "XDG_DATA_HOME": str(tmp_path / "data")})
-    assert "lifeboat.service exists already." in units.find_manager(usual).install(start=True)[0]
+    assert "lifeboat.service exists already and is used." in units.find_manager(usual).install(start=True)[0]
     assert fake.has("active") and not Systemd(usual).path.exists()
     assert units.inspect_unit(usual).path == package / "lifeboat.service"
 

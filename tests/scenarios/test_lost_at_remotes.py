@@ -254,7 +254,7 @@ def test_what_an_endpoint_found_lost_itself_is_said_by_the_daily_look(
 
     monkeypatch.setattr(InProcessRemote, "verify", reading_nothing)
     assert not copies.is_verified(HOME)
-    assert "cannot be read at the remote" in state_of(copies, HOME)
+    assert "cannot be read on the remote" in state_of(copies, HOME)
 
 
 def test_sync_drills_again_after_a_drill_failed(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,12 +140,12 @@ def test_a_machine_without_memory_says_how_old_the_newest_state_is_that_it_found
     third.clock.advance(days=3)
     copied = third.restore_from(laptop.agent.id, tmp_path / "copy")
     with laptop.context.vault(laptop.agent.id) as vault:
-        said = f"of {laptop.agent.name} at home is 0, captured {time_text(vault.state().sequence.time)}"
+        said = f"of {laptop.agent.name} on home is 0, captured {time_text(vault.state().sequence.time)}"
     assert [said in warning for warning in copied.warnings].count(True) == 1
     brought = third.bring_back(laptop.agent.id, tmp_path / "new", take_over=laptop.context.keys().own_name)
     assert [said in warning for warning in brought.warnings].count(True) == 1
     known = third.restore_from(laptop.agent.id, tmp_path / "again")
-    assert not any("at home is 0" in warning for warning in known.warnings)
+    assert not any("on home is 0" in warning for warning in known.warnings)
 
 
 def test_whoever_wrote_lately_is_not_taken_over_without_being_named(

@@ -151,7 +151,7 @@ def test_what_is_held_is_said_to_whoever_lists_or_restores_it(
     assert not any("--at 0" in warning for warning in run(*coming, "--at", "0")["warnings"])
     capsys.readouterr()
     program.run_command(["agents", "list", "--remote", "home"])
-    assert "to see the earlier state, use sequence 0" in "".join(capsys.readouterr())
+    assert "the sequence before the removal is 0" in "".join(capsys.readouterr())
 
 
 def test_after_a_restore_on_a_new_machine_it_goes_on_once_its_state_is_deleted(

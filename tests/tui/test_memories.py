@@ -262,7 +262,7 @@ async def test_p_pins_and_takes_the_pin_away() -> None:
     async with _open(link) as pilot:
         link.answers(["records", "show"], shown("m0", pinned=True))
         await press(pilot, "p")
-        assert "is not removed without your consent" in notes(pilot)[-1] and "pinned" in text_of(pilot)
+        assert "Lifeboat archives it instead of deleting it" in notes(pilot)[-1] and "pinned" in text_of(pilot)
         await press(pilot, "p")
         assert notes(pilot)[-1] == "The memory was already in this state, so nothing changed."
 

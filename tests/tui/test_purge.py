@@ -131,7 +131,7 @@ async def test_the_preview_says_what_goes_where_and_what_is_not_reached(size: tu
         assert "MEMORY.md" in said and "····Xq" in said
         remarks = str(screen(pilot).query_one("#remarks-text").render())
         for part in (
-            "Remote office: purged after 24 hours, or immediately with the endpoint's token (scope purge)",
+            "Remote office: the purge is applied after 24 hours, or immediately with the endpoint's token",
             "The purge cannot reach laptop-2: it is off",
             "bookkeeper (2 places)",
             "If the text is removed, photo.bin can no longer be read",
@@ -464,7 +464,7 @@ async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_
         said = text_of(pilot)
         assert "the next command or the daemon completes the purge" in said
         assert "is now complete on this machine" in said
-        assert "Remote office: not reached yet; will be purged at the next contact" in said
+        assert "Remote office: not reached yet; the purge is sent at the next contact" in said
 
 
 async def test_a_purge_that_was_stopped_before_it_began_says_so() -> None:

@@ -182,7 +182,7 @@ async def test_at_an_endpoint_it_happens_at_once_with_the_second_token(
             await look(pilot)
             await shows(
                 pilot,
-                "Remote boat: purged after 24 hours, or immediately with the endpoint's token (scope purge)",
+                "Remote boat: the purge is applied after 24 hours, or immediately with the endpoint's token",
             )
             await pilot.press("ctrl+n")
             await shows(pilot, "The endpoint boat")

@@ -101,7 +101,7 @@ async def test_the_detail_has_every_agent_and_why_one_is_not_well() -> None:
     async with dashboard(copies(HOME), screen="remotes") as pilot:
         shown = text_of(pilot)
         assert "sequence 44" in shown and "nothing yet, never verified: desktop writes it" in shown
-        assert "only this TLS certificate is accepted: ab12" in shown and ", optional" in shown
+        assert "pin of its certificate authority: ab12" in shown and ", optional" in shown
 
 
 async def test_without_any_it_says_what_that_means_and_which_key_adds_one() -> None:

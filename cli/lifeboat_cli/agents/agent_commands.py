@@ -69,7 +69,7 @@ def _document(agent: Agent) -> JsonObject:
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FOLDER",
-    help="Stop offering the agent whose workspace is this folder.",
+    help="Stop suggesting that you protect the agent in this workspace.",
 )
 @click.option("--all", "everything", is_flag=True, help="Include dismissed agents in the list.")
 @session_command
@@ -91,7 +91,9 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
         session.output.warn(problem)
     unknown = {os.path.realpath(one) for one in dismiss} - {one["workspace"] for one in looked["found"]}
     for folder in sorted(unknown):
-        session.output.warn(f"no agent was found in {folder}; if an agent appears there later, it will not be offered")
+        session.output.warn(
+            f"no agent was found in {folder}; Lifeboat will not suggest protecting an agent that appears there later"
+        )
     dismissed = offers.load_dismissed_folders(session.context)
     documents = [
         Found(**one, protected_as=protected.get(one["workspace"]), dismissed=one["workspace"] in dismissed)
@@ -142,8 +144,7 @@ def _protected(found: Found) -> str:
 @click.option(
     "--new",
     is_flag=True,
-    help="Protect as a new agent with a new id, even if an agent was imported into, restored to or protected in "
-    "this folder before.",
+    help="Protect as a new agent with a new id, even if this folder belonged to a known agent before.",
 )
 @click.option("--as", "known_as", metavar="AGENT", help="With --from: continue as this agent of a remote.")
 @click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="With --as: the remote that stores the agent.")
@@ -322,19 +323,19 @@ def _until(timestamp: str) -> str:
 
 
 @agents.command(
-    short_help="List each file of an agent and whether it is captured.",
+    short_help="List each file of an agent and how it is captured.",
     epilog=format_examples("lifeboat agents show Juniper --left-out"),
 )
 @click.argument("agent", type=AGENT)
 @click.option(
     "--left-out",
     is_flag=True,
-    help="List only files that are not captured, or not in their current version.",
+    help="List only files that are not captured, or of which only an earlier version is captured.",
 )
 @pager_option
 @session_command
 def show(session: CommandSession, agent: str, left_out: bool) -> None:
-    """List each file of an agent: whether it is captured, in which form, and why not."""
+    """List each file of an agent, how it is captured, and the reason if it is not captured."""
     from lifeboat_cli.agents.path_coverage import list_path_coverage
 
     found = registry.find_agent(session.context, agent)
@@ -378,14 +379,13 @@ def _size(one: PathCoverage) -> str:
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
-@agents.command(short_help="Accept a large removal that is held back from the remotes.")
+@agents.command(short_help="Accept a held capture: one that removed much and is not pushed yet.")
 @click.argument("agent", type=AGENT)
 @session_command
 def accept(session: CommandSession, agent: str) -> None:
-    """Accept a large removal that is held back from the remotes, and accept the current workspace and databases of the
-    agent.
+    """Accept a held capture, and accept the current workspace and databases of the agent.
 
-    Lifeboat does not push a sequence that removes much before you run this command.
+    A capture that removes much is held: Lifeboat does not push it to the remotes before you run this command.
     """
     found = registry.find_agent(session.context, agent)
     was_held = registry.accept_removals(session.context, found)
@@ -393,7 +393,7 @@ def accept(session: CommandSession, agent: str) -> None:
     said = (
         f"The removals in {found.name} were accepted. The next sync pushes them to the remotes."
         if was_held
-        else "No removal was held. The current workspace is accepted."
+        else f"No capture of {found.name} was held. The current workspace is accepted."
     )
     session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
 

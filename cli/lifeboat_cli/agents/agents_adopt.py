@@ -44,7 +44,7 @@ _CUT_OFF = "The adoption was interrupted. No data is lost. To continue, run the 
 @click.option(
     "--take-over",
     metavar="MACHINE",
-    help="Take over from the machine of this name, which wrote to the remote recently.",
+    help="Name of the machine to take over from. Needed if that machine wrote to the remote recently.",
 )
 @click.option(
     "--replace",
@@ -213,9 +213,9 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
         for one in there:
             if one.held is not None:
                 before = one.held.get("previous")
-                told = "" if before is None else f"; to see the earlier state, use sequence {before}"
+                told = "" if before is None else f"; the sequence before the removal is {before}"
                 said = f"{one.held.get('reason')}{told}"
-                session.output.warn(f"a removal in {one.name or one.id} is held: {said}")
+                session.output.warn(f"the newest sequence of {one.name or one.id} is held: {said}")
 
     session.output.document(There(config.name, tuple(documents)), text)
 

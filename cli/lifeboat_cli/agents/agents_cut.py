@@ -24,9 +24,9 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
     """Remove text that looks like a secret from the captures of these files.
 
     The files in the workspace do not change. PATH is a file, or a database row in the form that `lifeboat doctor`
-    prints. The removed text is encrypted as a credential, is also removed from other files, and is put back by a
-    restore with credentials. Earlier sequences contain the text until you purge it. To undo this command: `lifeboat
-    agents uncut`.
+    prints. Lifeboat encrypts the removed text as a credential, and also removes it from other files. A restore with
+    credentials puts the text back. Earlier sequences contain the text until you purge it. To undo this command:
+    `lifeboat agents uncut`.
     """
     from lifeboat_cli.doctor.check_exposed_secrets import write_purge_command
     from lifeboat_core.capture.lookalike_cuts import cut_lookalikes
@@ -77,9 +77,9 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
 def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
     """Keep text that looks like a secret in the captures of these files. Undo `lifeboat agents cut`.
 
-    From the next capture on, the history and the remotes contain the text in plain text. Earlier sequences keep the
-    text encrypted, and restoring it from them still needs the key. To remove the text from the history later:
-    `lifeboat purge`. A value that is also a known secret of another file, for example of `.env`, stays removed.
+    From the next capture on, the history and the remotes contain the text in plain text. In earlier sequences
+    the text stays encrypted, so a restore of these sequences still needs your key. To remove the text from the history
+    later: `lifeboat purge`. A value that is also a known secret of another file, for example of `.env`, stays removed.
     """
     from lifeboat_core.capture.lookalike_cuts import uncut_lookalikes
 

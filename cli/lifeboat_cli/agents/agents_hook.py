@@ -29,9 +29,9 @@ def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
     """Install a hook in the agent's runtime that runs `lifeboat sync` at the end of each session.
 
     The setting `cadence` = `after_session` needs this hook. The hook starts `lifeboat sync` in the background. The
-    configuration of OpenClaw and Hermes is changed only through their own programs. For Claude Code and Codex, entries
-    are added to their files of hooks, and the other entries there stay. If the agent has a grant (`lifeboat agents
-    grant`), a skill that explains `lifeboat mcp` is written to its folder of skills, too.
+    configuration of OpenClaw and Hermes is changed only through their own programs. For Claude Code and Codex, the
+    command adds an entry to their hook files and keeps all other entries. If the agent has a grant (`lifeboat agents
+    grant`), the command also writes a skill that explains `lifeboat mcp` to the folder of the agent's skills.
     """
     from lifeboat_core.agents import session_hook_setup
 

@@ -259,7 +259,7 @@ def apply(
         session.output.line(f"{target}: the snapshot of sequence {number} was written")
         for label in unopened:
             session.output.warn(
-                f"The key for the credential {label} is in none of these files, so the credential cannot be decrypted."
+                f"The credential {label} cannot be decrypted, because none of these files contains its key."
             )
         if unopened:
             session.output.line(

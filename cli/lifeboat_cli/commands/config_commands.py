@@ -143,7 +143,7 @@ def set_setting(
 )
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
-@click.option("--agent", type=AGENT, help="Check whether the setting can have this value for this agent only.")
+@click.option("--agent", type=AGENT, help="Check the value for this agent only (default: for all agents).")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
 @session_command
 def check(session: CommandSession, name: str, value: str | None, agent: str | None, from_stdin: bool) -> None:

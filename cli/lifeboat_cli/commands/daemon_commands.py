@@ -142,7 +142,9 @@ def reload(session: CommandSession) -> int:
     help="Show only events of this level or a more serious one.",
 )
 @click.option(
-    "--follow", is_flag=True, help="After that, print new events until Ctrl-C (with --json: one document per line)."
+    "--follow",
+    is_flag=True,
+    help="Then keep running, and print new events until Ctrl-C (with --json: one document per line).",
 )
 @pager_option
 @session_command
@@ -216,8 +218,9 @@ def _print(session: CommandSession, found: DaemonState) -> None:
         return
     if found.release != read_release():
         output.line(
-            f"Release {read_release()} is installed, but the daemon still runs an older one. The daemon restarts "
-            "itself at the next change, or now with: lifeboat daemon restart"
+            f"Release {read_release()} is installed, but the running daemon is an older release. The "
+            "daemon restarts itself after the next change of a file. To restart it now: lifeboat daemon "
+            "restart"
         )
     output.line(f"Socket of the daemon: {found.told.address}")
     rows = [

@@ -14,7 +14,7 @@ from lifeboat_core.texts.human_text import count_text
 
 
 @click.command(
-    short_help="Try every step on an invented agent.",
+    short_help="Try Lifeboat with an invented agent.",
     epilog=format_examples("lifeboat demo", "lifeboat demo --keep /tmp/look"),
 )
 @click.option(

@@ -31,7 +31,7 @@ _CONFORMANCE = "conformance"
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a ZIP file for a support request, without personal data, to this new file.",
+    help="Write a report without personal data to this new ZIP file, for a support request.",
 )
 @click.option("--remote", type=REMOTE, help="Also test this remote with temporary agents.")
 @pager_option

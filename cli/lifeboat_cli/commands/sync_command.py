@@ -187,9 +187,7 @@ def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
             output.warn(f"{path_text(path)}: {meaning} ({reason})")
         if len(files) > len(shown):
             rest = f"lifeboat agents show {quote_argument(document['name'])} --left-out"
-            output.warn(
-                f"the same for {count_text(len(files) - len(shown), 'more file')}: {meaning}. To list them: {rest}"
-            )
+            output.warn(f"{count_text(len(files) - len(shown), 'more file')}: {meaning}. To list them: {rest}")
     for path, count in document["kept_out"].items():
         output.warn(
             f"{path_text(path)} contains purged text in {count_text(count, 'place')}; that text was left out of the "
@@ -225,4 +223,4 @@ def _sentence(document: JsonObject) -> str:
     if not document["changed"]:
         return f"{name}: no changes since sequence {number}{partial}"
     parts = group_changes(document["records"], document["raw"])
-    return f"{name}: sequence {number}: {'; '.join(parts) or 'details changed'}{partial}"
+    return f"{name}: sequence {number}: {'; '.join(parts) or 'only metadata changed'}{partial}"

@@ -10,7 +10,7 @@ from lifeboat_core.exchange import instance_notes
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
 
-TITLE = "Instances of other systems"
+TITLE = "Instances of other memory systems"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -24,5 +24,5 @@ def check(context: Context) -> Iterator[DoctorFinding]:
             yield DoctorFinding(
                 DoctorLevel.OK,
                 path.name,
-                "Lifeboat knows which memories it sent to this system, and sends none of them twice",
+                "Lifeboat knows which memories it sent to this instance, and sends no memory twice",
             )

@@ -13,8 +13,8 @@ from lifeboat_core.texts.human_text import file_name, path_text, quote_argument
 
 TITLE = "Text that looks like a secret"
 REST = (
-    "If the text is a secret, revoke it at the service that issued it, because anyone who can read the file can use "
-    "it. If not, write lifeboat:allow on that line"
+    "If the text is a secret, revoke the secret at the service that issued it, because anyone "
+    "who can read the file can use the secret. If not, write lifeboat:allow on that line"
 )
 
 

@@ -128,7 +128,7 @@ def _standing(
     if known.state == ERROR:
         return DoctorFinding(DoctorLevel.ERROR, subject, message, fix)
     if known.state == WAITING and known.tries >= _TRIES and not config.optional:
-        return DoctorFinding(DoctorLevel.WARNING, subject, f"{known.tries} attempts in a row failed: {message}", fix)
+        return DoctorFinding(DoctorLevel.WARNING, subject, f"the last {known.tries} pushes failed: {message}", fix)
     if known.state not in (OK, WAITING) or known.verified_at is None:
         return DoctorFinding(
             DoctorLevel.OK, subject, message if known.message else "the data on this remote is not verified yet"

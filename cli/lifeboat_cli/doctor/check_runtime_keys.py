@@ -42,8 +42,9 @@ def _of_values(context: Context, agent: Agent) -> DoctorFinding:
     if not labels:
         return DoctorFinding(DoctorLevel.OK, agent.name, "all captured credentials can be used on another machine")
     result = (
-        f"{count_text(len(labels), 'credential')} can only be used together with the key of the runtime, which "
-        f"Lifeboat could not read: {', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}"
+        f"Lifeboat could not read the key of the runtime, and {count_text(len(labels), 'credential')} "
+        "cannot be used without that key: "
+        f"{', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}"
     )
     return DoctorFinding(
         DoctorLevel.WARNING,

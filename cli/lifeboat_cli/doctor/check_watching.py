@@ -72,7 +72,7 @@ def _watches(wanted: int) -> DoctorFinding:
         return DoctorFinding(
             DoctorLevel.ERROR,
             "folders",
-            f"{said}: the other folders are scanned every minute",
+            f"{said}, so the other folders are scanned every minute",
             inotify_limits.write_limit_command(WATCHES),
         )
     taken = inotify_limits.count_user_use().watches

@@ -84,7 +84,8 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
     def text() -> None:
         if receipt is None:
             session.output.line(
-                "The purge is applied. Its receipt is created when no running request reads the old data."
+                "The purge is applied. Its receipt is created when all requests that still read the old data "
+                "have ended."
             )
             return
         objects = count_text(receipt["objects"], "object")

@@ -234,7 +234,7 @@ def remove(session: EndpointSession, name: str, yes: bool) -> None:
     with session.open() as endpoint:
         found = endpoint.control.tenant(name)
         if not yes:
-            question = f"This permanently destroys all data of tenant {found.name}, of all its machines."
+            question = f"This permanently destroys all data that the machines of tenant {found.name} stored."
             confirm_name(session, found.name, question, otherwise=f"all data of tenant {found.name} would be destroyed")
         freed = remove_tenant(endpoint, found.id)
     said = f"Removed tenant {quote_argument(found.name)} and its keys: {size_text(freed)} freed."

@@ -20,7 +20,7 @@ from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, 
 if TYPE_CHECKING:
     from lifeboat_core.memories.memory_search import MemoryFilters
 
-_BY_KIND = {"import": "a whole archive", "rotate": "credentials encrypted for another key"}
+_BY_KIND = {"import": "contents of an archive", "rotate": "credentials encrypted for a new key"}
 """What a sequence of a kind changed, if its counts do not show it."""
 _LIMIT = 20
 """The default number of search results."""
@@ -36,8 +36,16 @@ _FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",
 )
 @click.argument("agent", type=AGENT)
 @click.option("-n", "--limit", type=COUNT, help="Show at most this many of the newest sequences.")
-@click.option("--since", metavar="TIME", help="Show only sequences from this time on, for example 2026-11-20 or 7d.")
-@click.option("--until", metavar="TIME", help="Show only sequences up to this time, for example 2026-11-20 or 7d.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Show only sequences from this time on, for example 2026-11-20 or 7d (seven days ago).",
+)
+@click.option(
+    "--until",
+    metavar="TIME",
+    help="Show only sequences up to this time, for example 2026-11-20 or 7d (seven days ago).",
+)
 @click.option("--days", type=click.IntRange(1, 3660), help="With --json: also the changes per day, for this many days.")
 @pager_option
 @session_command
@@ -85,7 +93,7 @@ def _describe_entry(entry: JsonObject) -> str:
 
 
 @click.command(
-    short_help="Give a sequence a name, so that Lifeboat never deletes it.",
+    short_help="Name a sequence. Lifeboat never deletes a named sequence.",
     epilog=format_examples(
         'lifeboat label Juniper 12 "before the move"',
         "lifeboat label Juniper 12",

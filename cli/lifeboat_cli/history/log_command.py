@@ -31,7 +31,9 @@ _FIT = TableFit(shorten=("agent", "details"))
 )
 @click.option("--kind", "kinds", multiple=True, help="Show only entries of this kind (repeatable).")
 @click.option(
-    "--follow", is_flag=True, help="After that, print new entries until Ctrl-C (with --json: one document per line)."
+    "--follow",
+    is_flag=True,
+    help="Then keep running, and print new entries until Ctrl-C (with --json: one document per line).",
 )
 @pager_option
 @session_command

@@ -170,7 +170,7 @@ def forget(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Show forgotten memories again, or bring back deleted memories."""
+    """Show forgotten memories again, or restore deleted memories."""
     _change(session, agent, ids, memories.restore_records, "restored")
 
 
@@ -179,7 +179,7 @@ def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def pin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Pin memories, so that Lifeboat asks before it removes them."""
+    """Pin memories. If a pinned memory disappears from its file, Lifeboat archives it instead of deleting it."""
     _change(session, agent, ids, memories.pin_records, "pinned")
 
 

@@ -54,8 +54,8 @@ _STOLEN = (
 @click.option(
     "--lost",
     metavar="MACHINE",
-    help="This machine was lost together with the key: do the same as --compromised, "
-    "and refuse data that the machine signs.",
+    help="MACHINE was lost together with the key: do the same as --compromised, and also refuse data "
+    "that MACHINE signs.",
 )
 @click.option("--words-to", type=OUT_FILE, help="Write the new recovery words to this new file.")
 @click.option(

@@ -47,7 +47,7 @@ def print_status(output: CommandOutput, document: JsonObject) -> None:
         if proven_at
         else NEVER_PROVEN
     )
-    _table(output, ("former key", "replaced", "others may have it"), [_former(one) for one in document["former"]])
+    _table(output, ("former key", "replaced", "compromised"), [_former(one) for one in document["former"]])
     _table(output, ("machine", "id", "first seen", "last seen", "state"), [_machine(m) for m in document["machines"]])
     for problem in document["problems"]:
         output.warn(problem)

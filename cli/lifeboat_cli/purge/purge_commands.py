@@ -90,8 +90,7 @@ _LARGEST = 1 << 20
 @click.option(
     "--keep-print",
     is_flag=True,
-    help="Store a fingerprint of the text, so that captures recognise the text again, even if the text could be "
-    "guessed from the fingerprint.",
+    help="Store a fingerprint even of a text that could be guessed from it, so that later captures recognise the text.",
 )
 @click.option(
     "--let-in",

@@ -98,7 +98,7 @@ def _stands(receipt: PurgeReceipt) -> str:
     left = [each for each in receipt.vaults if each.state != DONE]
     if not left:
         return "done"
-    said = [f"{each.name} {'waits' if each.state == WAITING else 'pending'}" for each in left[:_MOST_PLACES]]
+    said = [f"{'waiting' if each.state == WAITING else 'pending'} on {each.name}" for each in left[:_MOST_PLACES]]
     more = [f"{len(left) - _MOST_PLACES} more"] if len(left) > _MOST_PLACES else []
     return join_names([*said, *more])
 

@@ -93,7 +93,8 @@ def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
         return
     count, places = sum(map(len, found.also.values())), len(found.also)
     output.warn(
-        f"the text around the matches is destroyed too: {count_text(count, 'text')} in {count_text(places, 'place')}"
+        f"the purge also destroys text around the matches: {count_text(count, 'passage')} in "
+        f"{count_text(places, 'place')}"
     )
     if not output.is_terminal:
         return
@@ -121,7 +122,7 @@ def _say_live(output: CommandOutput, found: PurgeMatches, *, workspace: bool) ->
     binary = [path_text(cut.path) for cut in files if not cut.diff]
     if binary and not workspace:
         output.warn(
-            "these files may be left out of captures after a change, unless the text is removed from them: "
+            "captures may leave out these files after their next change, unless you remove the text from the files: "
             f"{join_names(binary)}"
         )
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
@@ -162,7 +163,7 @@ def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
     if document["spared"]:
         count = count_text(len(document["spared"]), "memory")
         yield (
-            f"{count} not purged, because derived not only from purged memories, but also from others: "
+            f"{count} kept, because also derived from memories that are not purged: "
             f"{join_names(document['spared'][:3])}"
         )
     for name, count in document["elsewhere"].items():
@@ -183,8 +184,12 @@ def _planned_at(remote: JsonObject) -> str:
         else ""
     )
     when = "24 hours after the request, or immediately with its second token" if remote["waits"] else "immediately"
-    stays = "; the bucket of this remote keeps deleted objects as older versions" if remote["keeps_versions"] else ""
-    return f"{remote['name']}: applied {when}{more}{stays}"
+    stays = (
+        "; the bucket keeps older versions of deleted objects, and the purge does not remove these versions"
+        if remote["keeps_versions"]
+        else ""
+    )
+    return f"{remote['name']}: the purge is applied {when}{more}{stays}"
 
 
 def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[WorkspaceRemoval]) -> None:

@@ -67,7 +67,11 @@ remote.add_command(test)
     "--join-stdin", is_flag=True, help="Read the join line from standard input (the same as - instead of URL)."
 )
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
-@click.option("--endpoint", metavar="URL", help="URL of the object store, if the cloud provider does not run it.")
+@click.option(
+    "--endpoint",
+    metavar="URL",
+    help="URL of the object store. Needed for a store that is not the cloud provider's own service.",
+)
 @click.option("--region", metavar="REGION", help="Region of an s3:// bucket.  [default: us-east-1]")
 @click.option(
     "--credentials-stdin",
@@ -118,7 +122,7 @@ def add(
     With - it reads the join line from standard input.
 
     Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME
-    exists, the command changes its URL, if the new URL leads to the same remote.
+    exists and the new URL leads to the same remote, the command changes the URL of the remote.
     """
     from lifeboat_core.remotes import manage_remotes, mistyped_addresses, remote_kinds
 

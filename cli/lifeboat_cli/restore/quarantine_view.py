@@ -53,13 +53,16 @@ def print_quarantine(output: CommandOutput, plan: RestorePlan) -> None:
 
     if output.as_json:
         return
-    output.line("This state is not signed, so it is shown first. Nothing is written yet.", style="bold")
+    output.line(
+        "This state is not signed. Check the plan and the files below before you restore it. Nothing is written yet.",
+        style="bold",
+    )
     for line in describe_plan(plan):
         output.line(line)
     if not plan.hazards:
         output.line(
-            "Lifeboat found nothing in this state that a runtime or another program it supports would run, or follow "
-            "as an instruction."
+            "Lifeboat found nothing in this state that a runtime or another known program would run, or "
+            "that an agent would follow as an instruction."
         )
     for hazard in plan.hazards:
         output.line(f"{name_text(hazard.name)}: {hazard.reason}", style="bold")

@@ -112,7 +112,7 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--accept-unsigned",
     is_flag=True,
-    help="Restore a state without a valid signature, after showing what could run in it.",
+    help="Restore a state without a valid signature. The command first shows what could run on this machine.",
 )
 @add_seen_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and the differences; write nothing.")
@@ -124,9 +124,9 @@ def restore(session: CommandSession, /, agent: str, target: Path | None, at: str
     In place, credentials are put back if your key is unlocked; elsewhere only with --with-credentials. If the
     workspace is in a state directory, such as ~/.openclaw/workspace, the files of the state directory are restored
     too. With --from, the agent need not be known on this machine. The machine that wrote the agent stays the writer
-    unless you pass --adopt. `--from aside` restores from a history that another machine's history replaced here.
-    Exit status 1 if damaged files were left out, if a file lacks its credentials, or if another program moved a
-    restored file during the restore.
+    unless you pass --adopt. `--from aside` restores from a history of this machine that the history on a remote
+    replaced. Exit status 1 if damaged files were left out, if a file lacks its credentials, or if another program
+    moved a restored file during the restore.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
@@ -222,7 +222,7 @@ def print_restore_report(
         )
     if report.get("adopted"):
         output.line(
-            f"This machine is now the writer of {report['name']}. The previous writer can push no changes any longer."
+            f"This machine is now the writer of {report['name']}. The previous writer can no longer push changes."
         )
     for title, command in _next(report):
         output.line(f"{title}:")
@@ -259,7 +259,9 @@ def _left_out(report: JsonObject) -> Iterator[str]:
         else:
             yield f"{each['label']}: {each['reissue']}"
     for each in report.get("capabilities_without", []):
-        yield f"the capability {each['name']} lacks {join_names(each['credentials'])}"
+        yield (
+            f"the capability {each['name']} does not work without these credentials: {join_names(each['credentials'])}"
+        )
 
 
 def _next(report: JsonObject) -> Iterator[tuple[str, str]]:

@@ -64,8 +64,8 @@ def _from_copies(context: Context) -> list[str]:
             agent = agent_files.load_agent(context, agent_id)
             if agent_id in agent_files.ids_with_file(context):
                 said.append(
-                    f"the file agents/{agent_id}.toml ({agent.name}) was missing; Lifeboat restored "
-                    "it from the copy in its home"
+                    f"the file agents/{agent_id}.toml ({agent.name}) was missing; Lifeboat restored the file from "
+                    "the copy in the home of Lifeboat"
                 )
     return said
 

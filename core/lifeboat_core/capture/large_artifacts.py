@@ -103,8 +103,8 @@ class LargeArtifacts:
         if wait <= timedelta(0):
             return None
         why = (
-            f"Lifeboat has captured the version of {time_text(last)} and captures a large file again "
-            "only after the time in artifacts.interval"
+            f"Lifeboat captured this large file at {time_text(last)}, and captures it again after the "
+            "time in artifacts.interval"
         )
         return ArtifactRefusal(why, wait.total_seconds())
 

@@ -164,7 +164,7 @@ class RuntimeTables:
         """Report the conversations that were left out, also by a capture that reads no database."""
         if self._older:
             why = (
-                "this conversation and the newer ones are larger than the setting transcripts_limit "
+                "this conversation and the newer ones together exceed the setting transcripts_limit "
                 f"({self._most.written}), so {self._older} and older conversations are not captured"
             )
             self._session.report.left_out[self._older] = why

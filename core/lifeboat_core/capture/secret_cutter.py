@@ -71,9 +71,11 @@ LARGEST_CUT = 4 << 20
 """Bytes. A larger compressed part with a known secret is reported and stays, because a sealed credential holds all of
 it."""
 
-HOLDS_SECRET = "a known secret inside compressed data, which is too large for Lifeboat to remove the secret"
+HOLDS_SECRET = (
+    "compressed data with a known secret, which Lifeboat does not remove because the compressed data is too large"
+)
 
-HOLDS_WORDS = "a search index in the database that may contain words of a known secret"
+HOLDS_WORDS = "a database with a search index, which may contain words of a known secret"
 _VIRTUAL_TABLE = re.compile(rb"create\s+virtual\s+table", re.IGNORECASE)
 
 LONGEST_KNOWN = 4096

@@ -108,7 +108,7 @@ def export_agent(
     agent = _known(context, runtime, workspace, output)
     if agent is None and options.since is not None:
         fix = f"lifeboat agents add {quote_argument(str(workspace))}"
-        raise ExchangeError(f"{workspace} is not protected and therefore has no history, which --since needs", fix=fix)
+        raise ExchangeError(f"--since needs a history, and {workspace} has none because it is not protected", fix=fix)
     if agent is None:
         _refuse_other_runtime(context, runtime, workspace, output)
     with _reading(context, agent, runtime, workspace, options.threshold) as (vault, read):

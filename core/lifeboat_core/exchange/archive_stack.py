@@ -82,7 +82,7 @@ def _check_made(base: State, made: State, path: Path) -> None:
     except SignatureError as error:
         raise ApplyError.BASE_MISMATCH(
             f"applying {path} to sequence {base.sequence.number} does not result in the signed sequence "
-            f"{made.sequence.number}. Either {path} was changed, or it was made from a different sequence "
+            f"{made.sequence.number}. Either {path} was changed, or {path} was made from a different sequence "
             f"{base.sequence.number} than this one ({error.message})",
             fix=NEEDS_A_SNAPSHOT,
         ) from error

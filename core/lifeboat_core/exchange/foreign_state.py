@@ -127,7 +127,10 @@ class _StateFilling:
 
     def _note_ahead(self) -> None:
         if self._ahead:
-            text = f"{count_text(self._ahead, 'memory')} had a date in the future, replaced by the date of today"
+            text = (
+                f"{count_text(self._ahead, 'memory')} had a date in the future; Lifeboat replaced it with the "
+                "date of today"
+            )
             self.reading.notices.append(FormatNotice("dated_ahead", text))
 
     def _put_entries(self, listed: dict[str, list[str]]) -> None:

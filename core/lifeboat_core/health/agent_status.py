@@ -461,7 +461,7 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
             is_gone,
             ERROR,
             "folder_gone",
-            (f"the workspace {agent.workspace} does not exist; Lifeboat captures nothing until it exists again"),
+            f"the workspace {agent.workspace} does not exist; Lifeboat captures nothing until it exists again",
         ),
         (seen.missing and not is_gone, ERROR, "folder_missing", _MISSING_WORDS),
         (seen.damaged is not None, ERROR, "damaged", f"the vault on this machine is damaged: {damage}"),
@@ -623,7 +623,7 @@ def _oldest_age(moments: Iterable[str | None], now: datetime) -> str:
 def _whereabouts(agents: list[AgentStatus], now: datetime) -> str:
     """Say which copies were verified, as a continuation of `last verified 2 hours ago`."""
     places = sorted({str(one.verified_in) for one in agents if one.verified_in not in (None, LOCAL)})
-    at = f" at {join_names(places)}" if places else ""
+    at = f" on {join_names(places)}" if places else ""
     here = [one for one in agents if one.verified_in in (None, LOCAL)]
     if not here:
         return at
@@ -638,6 +638,6 @@ def _elsewhere(remotes: list[RemoteFacts], now: datetime) -> Iterator[str]:
     verified = [one for one in remotes if one.name not in unverified]
     if verified:
         names = join_names(sorted({one.name for one in verified}))
-        yield f"at {names} {_oldest_age([one.verified_at for one in verified], now)} ago"
+        yield f"on {names} {_oldest_age([one.verified_at for one in verified], now)} ago"
     if unverified:
-        yield f"not verified at {join_names(sorted(unverified))}"
+        yield f"not verified on {join_names(sorted(unverified))}"

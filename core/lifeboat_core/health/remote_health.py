@@ -167,7 +167,7 @@ def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[StatusReason]:
     elif remote.state == WAITING and _is_late(remote, now):
         yield StatusReason(WAITING, "remote_late", _waiting_words(remote))
     elif remote.verified_at is None and remote.state in (OK, WAITING, HELD):
-        yield StatusReason(WAITING, "remote_unverified", f"the copy at {remote.name} has not been verified yet")
+        yield StatusReason(WAITING, "remote_unverified", f"the copy on {remote.name} has not been verified yet")
 
 
 def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason]:
@@ -217,11 +217,12 @@ def describe_waiting_purge(remote: RemoteFacts) -> str:
         verb = "waits" if remote.purges == 1 else "wait"
         until = time_text(remote.purges_wait_until)
         return (
-            f"{purges} {verb} at {remote.name} until {until}; the owner of the remote can confirm or refuse until then"
+            f"{purges} {verb} on {remote.name} until {until}; until then the owner of the remote can "
+            f"confirm or refuse {'it' if remote.purges == 1 else 'them'}"
         )
     verb = "has" if remote.purges == 1 else "have"
     reason = f": {remote.purges_message}" if remote.purges_message else ""
-    return f"{purges} {verb} not been applied at {remote.name} yet{reason}"
+    return f"{purges} {verb} not been applied on {remote.name} yet{reason}"
 
 
 def describe_refused_purge(remote: RemoteFacts) -> str:

@@ -23,10 +23,10 @@ from lifeboat_vault.vault import AuditRow
 
 _TOLD = {
     "create": "the vault was created",
-    "held": "a removal of much data was held, because it may be an accident",
+    "held": "a capture that removed much was held, because the removal may be an accident",
     "accepted": "the current workspace was accepted",
     "forgotten": "the list of forgotten memories was changed",
-    "damaged": "the result of the last verification was recorded",
+    "damaged": "a verification found damaged data",
     "verified": "a copy was verified",
     "verified_whole": "every kept sequence was verified",
     "granted": "the agent was given access to its own past",
@@ -41,6 +41,8 @@ _TOLD = {
     "rotated": "the credentials were sealed with new keys",
 }
 """Changes of a vault that a user made or has to know about; others are internal."""
+_TOLD_OF_REMOVAL = {"label": "is no longer named", "damaged": "the damage that a verification found is repaired"}
+"""The same for rows that remove a value."""
 _ACCEPTED = "accepted"
 
 
@@ -113,7 +115,8 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
     if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one decision of the user, kept in several parts
         return row.kind, ""
     number = _number(row)
-    event = "is no longer named" if row.kind == "label" and row.details.get("set") is False else _TOLD.get(row.kind, "")
+    event = _TOLD_OF_REMOVAL.get(row.kind) if row.details.get("set") is False else None
+    event = event or _TOLD.get(row.kind, "")
     return row.kind, event if number is None else f"sequence {number} {event}"
 
 

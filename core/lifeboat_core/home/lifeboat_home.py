@@ -224,7 +224,9 @@ class Home:
         if not stat.S_ISDIR(found.st_mode):
             raise HomeError.UNSAFE(f"{self.folder} is not a directory")
         if not self.exists() and not self._is_ours(files):
-            raise HomeError.UNSAFE(f"{self.folder} contains files that are not of Lifeboat; use an empty or new folder")
+            raise HomeError.UNSAFE(
+                f"{self.folder} contains files that do not belong to Lifeboat; use an empty or new folder"
+            )
         if os.name == "posix":
             self._check_rights(files, found)
         kind = find_file_system(self.folder)

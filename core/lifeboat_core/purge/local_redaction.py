@@ -136,7 +136,10 @@ def _joint(context: Context, agent: Agent, redaction: Redaction) -> PurgeOrder |
             return None
         joint = redaction_signatures.sign_redaction(made, context.keys().device)
         named = ", ".join(each.id for each in joined_redactions.find_joined(known, redaction, joint))
-        return PurgeOrder(joint, note=f"this purge combines the separate purges {named}, which destroy the same bytes")
+        return PurgeOrder(
+            joint,
+            note=f"the purges {named} affect the same bytes, so Lifeboat carried them out together, as this purge",
+        )
 
 
 def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tell: Tell) -> dict[str, int]:

@@ -49,4 +49,6 @@ def _carried_out(context: Context, agent: Agent, order: PurgeOrder) -> str:
     except RedactionInvalid as error:
         purge_orders.remove_order(context, order)
         return f"A purge of {agent.name} is not possible, and nothing was purged: {error.message}"
-    return f"A purge of {agent.name} was interrupted; it is finished now. Search for the text again."
+    return (
+        f"A purge of {agent.name} was interrupted; it is finished now. To check the result, search for the text again."
+    )

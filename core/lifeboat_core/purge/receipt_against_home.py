@@ -98,7 +98,8 @@ def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
         elif row is not None:
             yield report_valid(
                 _AUDIT,
-                f"row {row.number} of the audit log matches; the receipt belongs to the vault of another machine",
+                f"row {row.number} of this machine's audit log records the same purge; the receipt was signed "
+                "on another machine",
             )
         return
     if row is None:

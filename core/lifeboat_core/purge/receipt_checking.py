@@ -32,7 +32,7 @@ HITS = "hits"
 RECEIPT = "receipt"
 """The subject of findings about the whole receipt."""
 _UNKNOWN = "signed with a key that this home does not know"
-_WHOLE = "only the consistency of the receipt could be checked"
+_WHOLE = "Lifeboat could only check that the receipt does not contradict itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,8 @@ def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> It
     if note.state != DONE and note.receipt is not None:
         yield report_wrong(
             note.name,
-            "the receipt contains a signature of this vault, but also states that the purge is not done in it",
+            "the receipt contains the signature of this vault, but also states that the vault has not "
+            "applied the purge",
         )
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
@@ -143,7 +144,9 @@ def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> It
             # The message of the home lists joined purges; that of a remote says what it did not do.
             yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
-        yield report_wrong(note.name, "the purge waits at this vault, but the receipt does not state until when")
+        yield report_wrong(
+            note.name, "the purge is waiting in this vault, but the receipt does not state when it will be applied"
+        )
     elif note.state == WAITING:
         yield report_open(
             note.name, f"the purge waits until {note.applies_at}, so that the owner of the remote can refuse it"

@@ -148,6 +148,7 @@ def _free_name(context: Context, wanted: str) -> str:
     free = next((name for name in names if name.casefold() not in taken), None)
     if free is None:
         raise BadSetting(
-            f"remotes already have the name {wanted} and each name from {wanted}-2 to {wanted}-{_LONGEST_SUFFIX - 1}"
+            f"other remotes already use the name {wanted} and all names from {wanted}-2 to "
+            f"{wanted}-{_LONGEST_SUFFIX - 1}"
         )
     return free

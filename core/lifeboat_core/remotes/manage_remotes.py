@@ -125,8 +125,8 @@ def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: 
         )
     if known.sealed and not sealed and remote_kinds.find_kind(known.url).is_sealed_by_default:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is an encrypted remote; for an unencrypted one, remove it and add "
-            "another folder with --plain",
+            f"{known.name} is an encrypted remote; to use an unencrypted remote, remove {known.name} and "
+            "add another folder with --plain",
             fix=f"lifeboat remote remove {known.name}",
         )
     return replace(known, url=given.url, pin=given.pin or known.pin, optional=optional or known.optional)

@@ -246,7 +246,7 @@ def fetch_history(
     there = fetch_redactions(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
     if not rows:
-        raise NothingToRestore("the agent is registered at the remote, but has no sequence there")
+        raise NothingToRestore("the agent is registered on the remote, but has no sequence there")
     first = min(rows)
     tell("Fetching the history", 0, max(rows) - first + 1)
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
@@ -315,7 +315,7 @@ def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) 
     foreign = [*found.unsigned, *found.unknown_signer]
     if foreign and not accept_unsigned:
         are = "is" if len(foreign) == 1 else "are"
-        raise RestoreError.UNSIGNED_STATE(f"{sequences_text(foreign)} {are} signed by an unknown device")
+        raise RestoreError.UNSIGNED_STATE(f"{sequences_text(foreign)} {are} signed by an unknown machine")
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class AgentLikeness:
     of: int
 
     def __str__(self) -> str:
-        return f"{self.agent.name or self.agent.id} at {self.remote}: {self.same} of {self.of} files are identical"
+        return f"{self.agent.name or self.agent.id} on {self.remote}: {self.same} of {self.of} files are identical"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def _common_row(agent: Agent, config: RemoteConfig, vault: Vault, remote: Remote
     row = None if head is None else vault.find(head.number)
     if head is None or row is None or row.digest != head.digest:
         raise NothingToRestore(
-            f"this machine does not know the newest sequence of {agent.name} at {config.name}", fix="lifeboat sync"
+            f"this machine does not know the newest sequence of {agent.name} on {config.name}", fix="lifeboat sync"
         )
     return row
 

@@ -74,7 +74,7 @@ def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, te
         found = [one for one in there if fits(one)]
         if len(found) > 1:
             raise AgentError.AMBIGUOUS_AGENT(
-                f"several agents at {config.name} match {text!r}: "
+                f"several agents on {config.name} match {text!r}: "
                 f"{', '.join(one.id for one in found)}. Give the id of one of them"
             )
         if found:
@@ -139,7 +139,7 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
         before = held.get("previous")
         advice = "" if before is None else f". To restore the sequence before it, use --at {before}"
         yield (
-            f"the newest sequence at {source.config.name} is held, because it removed much: "
+            f"the newest sequence on {source.config.name} is held, because it removed much: "
             f"{held.get('reason')}{advice}"
         )
 
@@ -151,7 +151,7 @@ def _warn_if_old(source: RemoteSource, newest: Sequence, now: datetime) -> Itera
     if age > _RECENT:
         name, remote = source.agent.name or source.agent.id, source.config.name
         yield (
-            f"the newest sequence of {name} at {remote} is {newest.number}, captured {time_text(newest.time)}, "
+            f"the newest sequence of {name} on {remote} is {newest.number}, captured {time_text(newest.time)}, "
             f"{age_text(age.total_seconds())} ago. If {name} changed after that, {remote} lacks those changes: "
             "look for a later sequence at your other remotes"
         )
@@ -192,7 +192,7 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
         )
     before = [number for number, time in rows if times.parse_time(time) <= moment]
     if not before:
-        raise NothingToRestore(f"the history of {name} at {source.config.name} begins after {at}")
+        raise NothingToRestore(f"the history of {name} on {source.config.name} begins after {at}")
     return before[-1]
 
 

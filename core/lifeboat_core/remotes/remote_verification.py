@@ -129,9 +129,9 @@ def describe_reported_damage(there: RemoteAgent) -> str:
     found = []
     if there.damaged:
         objects = count_text(there.damaged, "file or record", "files and records")
-        found.append(f"{objects} cannot be read at the remote")
+        found.append(f"{objects} cannot be read on the remote")
     if there.damaged_states:
-        found.append(f"rows of {count_text(there.damaged_states, 'sequence')} were lost or changed at the remote")
+        found.append(f"rows of {count_text(there.damaged_states, 'sequence')} were lost or changed on the remote")
     return ", and ".join(found)
 
 

@@ -41,8 +41,8 @@ def check_takeover_consent(context: Context, name: str, head: RemoteHead | None,
         return
     age = context.clock.now() - times.parse_time(head.written_at or context.now())
     raise MovedElsewhere(
-        f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and could no "
-        "longer push after the take-over",
+        f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago. After a take-over, "
+        f"{machine} can no longer push its changes",
     ).with_again("--take-over", machine)
 
 

@@ -29,8 +29,9 @@ def find_new_profile(context: Context, adapter: Adapter) -> Path | None:
 def describe_new_profile(adapter: Adapter, path: Path) -> str:
     """Return the warning about a profile that this machine gets."""
     return (
-        f"this machine had no folder profile for {adapter.runtime}, so the restore writes the profile that was "
-        f"captured with the agent to {path}; to show the profile: lifeboat profiles show {adapter.runtime}"
+        f"this machine had no folder profile for {adapter.runtime}, so the restore writes the "
+        f"captured profile of the agent to {path}; to show the profile: lifeboat profiles show "
+        f"{adapter.runtime}"
     )
 
 

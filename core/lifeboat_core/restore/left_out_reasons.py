@@ -22,7 +22,7 @@ class LeftOutCode(ReasonCode):
     LOST = "lost", "{problem}"
     NO_FOLDER_ABOVE = (
         "no_folder_above",
-        "{name} is not a directory, and Lifeboat keeps existing files of the state directory",
+        "{name} is not a directory, and Lifeboat does not replace existing files of the state directory",
     )
     FOLDER_NEEDED = "folder_needed", "this path must be a directory, because other files are below it"
     UNKNOWN_KIND = "unknown_kind", "this release cannot create entries of the kind {kind}"
@@ -35,14 +35,17 @@ class LeftOutCode(ReasonCode):
     UNCAPTURED_FOLDER = "uncaptured_folder", "the path is a directory with files that were never captured"
     # Credentials
     CUT_OUT = "without_credentials", "the file lacks its credentials; to restore them, use --with-credentials"
-    NOT_ASKED = "not_asked", "the file that contains the credential was not requested"
+    NOT_ASKED = "not_asked", "the credential is in a file that is not among the files to restore"
     NOWHERE = "not_in_a_file", "no file of the state contains the credential"
-    NO_VALUE = "no_value", "the credential is in a comment or a name, but Lifeboat merges only values"
+    NO_VALUE = (
+        "no_value",
+        "the credential is in a comment or in a name, but Lifeboat writes only values into an existing file",
+    )
     BOUND_CHANNEL = "bound_channel", "the credential is bound to the other machine; link the channel again"
     BOUND_GATEWAY = "bound_gateway", "the credential is bound to the other machine; the runtime creates a new one"
     NO_AGENT_KEY = "no_agent_key", "no key on this machine opens the credential"
     FOREIGN_SEALING = "foreign_sealing", "the credential was not sealed by Lifeboat"
-    FOREIGN_PAYLOAD = "foreign_payload", "the sealed content of the credential is not meant for Lifeboat"
+    FOREIGN_PAYLOAD = "foreign_payload", "the decrypted credential has a format that Lifeboat does not know"
     NOT_IN_STATE = "not_in_state", "the state does not contain the credential {id}"
     NOT_OPENED = "not_opened", "{problem}"
     # Deliveries
@@ -55,7 +58,7 @@ class ReissueCode(ReasonCode):
 
     ROTATES = (
         "rotates",
-        "the tokens change with each use, so the original agent may be signed out; sign in there again",
+        "each use replaces the tokens, so the original agent may be signed out; sign in there again",
     )
     SIGN_IN = "sign_in", "sign in again"
     LINK_AGAIN = "link_again", "link the channel again"

@@ -62,8 +62,8 @@ def _warnings(contents: WantedContents, projects: ProjectSupport, pairs: Sequenc
             shown = join_names([make_printable(folder) for folder in sorted(uncertain)[:_MOST_NAMED]])
             more = f" and {len(uncertain) - _MOST_NAMED} more" if len(uncertain) > _MOST_NAMED else ""
             found.append(
-                f"Lifeboat assumes that these projects are below {old}, because only their "
-                f"shortened paths are known: {shown}{more}. If one of them is another project, "
-                f"map each project separately, before {old}={new}"
+                f"Lifeboat assumes that these projects are below {old}, because only their shortened paths "
+                f"are known: {shown}{more}. If one of them is another project, give a --map for each project, "
+                f"before --map {old}={new}"
             )
     return found

@@ -89,7 +89,7 @@ def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents)
 def warn_of_memories(inventory: StateInventory, options: RestoreOptions) -> list[str]:
     """Return warnings about memories with damaged records."""
     damaged = () if options.path_globs else inventory.damaged_records
-    return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
+    return [f"the record of the memory {each} is not restored, because {DAMAGED_RECORD}" for each in damaged]
 
 
 def warn_of_databases(writes: Iterable[DatabaseWrite], running: str) -> list[str]:

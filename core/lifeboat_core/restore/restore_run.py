@@ -262,7 +262,7 @@ def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoR
     except OSError as second:
         raise RestoreError.RESTORE_FAILED(
             f"{describe_refusal(error)}; restoring the previous files failed too "
-            f"({describe_refusal(second)}); the next Lifeboat command continues",
+            f"({describe_refusal(second)}); the next Lifeboat command completes or discards the restore",
             fix=journal_moves.suggest_way_out(second),
         ) from error
     clean_up_journal(context, replace(journal, phase=STAGING))

@@ -99,11 +99,13 @@ def check_untouched(files: FileOperations, journal: RestoreJournal) -> None:
     for move, left in zip(journal.moves, journal.installed, strict=True):
         if journal_moves.find_standing(files, text_to_path(move.target)) != left:
             raise RestoreError.TARGET_CHANGED(
-                f"{text_to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
+                f"{text_to_path(move.target)} was changed after the restore", fix="lifeboat undo AGENT --force"
             )
     log = journal_moves.find_new_log(files, journal.moves)
     if log is not None:
-        raise RestoreError.TARGET_CHANGED(f"{log} was written since the restore", fix="lifeboat undo AGENT --force")
+        raise RestoreError.TARGET_CHANGED(
+            f"the database log {log} was written after the restore", fix="lifeboat undo AGENT --force"
+        )
 
 
 def _reversed(context: Context, done: RestoreJournal, safety: int | None) -> RestoreJournal:

@@ -165,7 +165,9 @@ def put_memories(context: Context, plan: RestorePlan, report: RestoreReport) -> 
     server_name = "" if plan.installation is None else plan.installation.server
     try:
         if installation is None:
-            raise AdapterError(f"the configuration with the address of {server.server} was not found")
+            raise AdapterError(
+                f"the runtime's configuration, which contains the address of {server.server}, was not found"
+            )
         fates: Sequence[ItemFate] = server.write(replace(installation, remote=True, server=server_name))
         said = _not_taken_back(server, fates)
     except AdapterError as error:

@@ -158,14 +158,15 @@ def _trouble(agent: AgentStatus) -> str:
             return "the vault of the agent is damaged"
         if agent.missing:
             return (
-                "the workspace is missing or does not match its last capture; Lifeboat captures "
-                "nothing until it matches again"
+                "the workspace is missing or does not match its last capture; Lifeboat captures nothing "
+                "until the workspace matches again"
             )
         if agent.refusing is not None:
             return _refusal(agent, agent.refusing)
         return "the last capture failed" if agent.failed is not None else "the agent has a problem"
     return {
-        HELD: "much of the agent's memory was removed, and Lifeboat keeps the removed data; accept or restore it",
+        HELD: "a capture removed much of the agent's memory and is held; restore the removed data, or "
+        "accept the removal",
         FENCED: "another machine writes the agent now",
         NEEDS_KEY: "credentials cannot be opened or restored without your key; captures continue",
         OVERDUE: "the agent has had no verified copy for too long",
@@ -263,7 +264,7 @@ def _of_age(subject: _NoticeSubject, days: int, now: datetime) -> UserNotice:
     if unverified >= days * DAY:
         text = f"the last verified copy is {age_text(unverified)} old"
     else:
-        text = f"for {count_text(days, 'day')} now: {subject.words}"
+        text = f"{subject.words}; this has been so for {count_text(days, 'day')}"
     return _notice(AGE, subject, f"still {_TITLES[subject.state]}", text, subject.fix)
 
 

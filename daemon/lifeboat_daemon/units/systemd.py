@@ -103,7 +103,7 @@ class Systemd:
     def _write(self, before: UnitState) -> list[str]:
         """Write the unit. A unit from a package serves the usual home and is left unchanged."""
         if before.path not in (None, self.path) and before.ours:
-            return [f"{before.path} exists already."]
+            return [f"The service file {before.path} exists already and is used."]
         return [
             describe_unit_change(self.path, changed=write_unit_file(self._context, self.path, self.text().encode()))
         ]

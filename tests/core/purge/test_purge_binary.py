@@ -90,11 +90,11 @@ def test_people_are_told_that_a_binary_file_that_changes_may_be_left_out(
 ) -> None:
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
     assert (
-        "these files may be left out of captures after a change, unless the text is removed from them: own.db"
+        "captures may leave out these files after their next change, unless you remove the text from the files: own.db"
         in "".join(capsys.readouterr())
     )
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
-    assert "after a change" not in "".join(capsys.readouterr())
+    assert "may leave out" not in "".join(capsys.readouterr())
 
 
 def say(database: Path, *texts: str) -> None:

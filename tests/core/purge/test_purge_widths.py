@@ -67,7 +67,7 @@ def test_the_preview_says_how_much_else_goes_and_shows_no_text_in_a_pipe(
 ) -> None:
     assert program.run_command(["purge", "ada", "--text", PIN, "--memory", "--dry-run"]) == 0
     said = capsys.readouterr()
-    assert "the text around the matches is destroyed too: " in said.err
+    assert "the purge also destroys text around the matches: " in said.err
     assert "Lisbon" not in said.out + said.err and PIN not in said.out + said.err
 
 

@@ -383,8 +383,8 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
     ("change", "said"),
     [
         (lambda document: document["vaults"][1].update(receipt=None), "no signature of the vault"),
-        (lambda document: document["vaults"][1].update(state="pending"), "is not done"),
-        (lambda document: document["vaults"][2].update(applies_at=None), "does not state until when"),
+        (lambda document: document["vaults"][1].update(state="pending"), "has not applied"),
+        (lambda document: document["vaults"][2].update(applies_at=None), "does not state when it will be applied"),
         (lambda document: document["vaults"].append(document["vaults"][2]), "a vault twice"),
         (lambda document: document["here"]["searched"].update(hits=2), "after the purge found 2 matches"),
         (lambda document: document["audit"].update(purge_id=document["audit"]["agent_id"]), "another purge"),

@@ -65,8 +65,8 @@ class DashboardScreen(LifeboatScreen):
         FILTER,
     )
     HELP = """
-The first line compares the newest verified copies of all agents and shows the age and the place of the oldest one: a
-restore today would bring back a state of at least that time. The table lists the agents. Below are details and recent
+Each agent has a newest verified copy. The first line shows the age and the place of the oldest of these copies, so
+every agent can be restored to a state of that age or newer. The table lists the agents. Below are details and recent
 events of the selected agent; a wide terminal also shows its timeline on the right.
 
 An agent needs action if its state is held, moved, overdue or error. NOTE shows the reason, and the details name the key

@@ -27,9 +27,7 @@ COLUMNS = (
     TableColumn("FIRST", 5, rank=1, right=True),
     TableColumn("LAST", 5, right=True),
 )
-BEFORE = (
-    "Type words and press enter. A match is a memory or a line that contains all of them. Removed text is found too."
-)
+BEFORE = "Type words and press enter. A match is a memory or a line that contains all words. Removed text is found too."
 
 
 class HistorySearchScreen(AgentScreen):
@@ -43,7 +41,8 @@ class HistorySearchScreen(AgentScreen):
             "open",
             "enter",
             "open sequence",
-            "Open the sequence that added the match; for removed text, the last one that has it",
+            "Open the sequence that added the match; if the text was removed later, open the last "
+            "sequence that contains it",
             footer=True,
         ),
         UserAction(

@@ -242,7 +242,8 @@ def _refuse_proxy(address: BucketAddress) -> None:
     proxies = urllib.request.getproxies_environment()
     if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
         raise RemoteRefused(
-            f"the connection to {host} has no TLS, but would go through a proxy", fix=f"export NO_PROXY={host}"
+            f"the connection to {host} would go through a proxy without TLS, so the proxy could read the data",
+            fix=f"export NO_PROXY={host}",
         )
 
 

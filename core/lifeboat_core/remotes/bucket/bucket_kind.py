@@ -57,8 +57,8 @@ class BucketKind(RemoteKind):
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:
             return (
-                "The bucket is not encrypted by this machine. Its operator can read everything except credentials, "
-                "which only your key opens."
+                "This machine does not encrypt the bucket. The operator of the bucket can read everything "
+                "except credentials, which only your key opens."
             )
         return (
             "The bucket is encrypted. Without your key, only the number of sequences, their times and their sizes can "

@@ -37,7 +37,7 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     407: (RemoteUnreachable, "the proxy requires authentication"),
     408: (RemoteBusy, "the server timed out while it received the request"),
     409: (StaleBase, "another machine wrote a sequence to the remote first"),
-    410: (AgentErased, "the agent was purged at the remote"),
+    410: (AgentErased, "the agent was purged on the remote"),
     411: (RemoteRefused, "the server does not understand the request"),
     412: (StaleBase, "another machine wrote a sequence to the remote first"),
     413: (RemoteTooLarge, "the request is larger than the server accepts"),
@@ -47,7 +47,7 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     502: (RemoteBusy, "a proxy cannot reach the server"),
     503: (RemoteBusy, "the server asks to retry later"),
     504: (RemoteBusy, "a proxy cannot reach the server"),
-    507: (RemoteFull, "no space is left at the remote"),
+    507: (RemoteFull, "no space is left on the remote"),
 }
 
 

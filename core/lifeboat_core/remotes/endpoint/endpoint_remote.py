@@ -38,7 +38,7 @@ def fetch_object(calls: EndpointCalls, path: str, sha256: str) -> bytes:
     """Return the bytes of a large artifact. Raises UnknownAtRemote, RemoteDamaged (they are other bytes)."""
     data = calls.ask("GET", f"{path}/objects/{quote(sha256, safe='')}", headers={"Accept": FILE}).body
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise RemoteDamaged("the content of a large file at the remote does not match its digest")
+        raise RemoteDamaged("the content of a large file on the remote does not match its digest")
     return data
 
 
@@ -328,7 +328,9 @@ class EndpointRemote:
     def _refuse_too_large(self, size: int) -> None:
         largest = self._limit("bundle_bytes", size)
         if size > largest:
-            raise RemoteTooLarge(f"the bundle has {size} bytes, but the endpoint accepts at most {largest} bytes")
+            raise RemoteTooLarge(
+                f"the data to push has {size} bytes, but the endpoint accepts at most {largest} bytes at once"
+            )
 
 
 def _of(agent_id: str) -> str:

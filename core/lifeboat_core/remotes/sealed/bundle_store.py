@@ -56,11 +56,11 @@ def check_bundle(bundle: RemoteBundle, agent_id: str) -> CheckedBundle:
         bundle.file.seek(0)
     sequence = checked.sequence
     if sequence.agent_id.lower() != agent_id.lower():
-        raise RemoteRefused(f"the bundle belongs to agent {sequence.agent_id}, not to this one")
+        raise RemoteRefused(f"the pushed data belongs to agent {sequence.agent_id}, not to this one")
     if (sequence.number, checked.on) != (bundle.number, bundle.base):
         raise RemoteRefused(
-            f"the bundle leads from sequence {checked.on} to {sequence.number}, but should lead "
-            f"from {bundle.base} to {bundle.number}"
+            f"the pushed data leads from sequence {checked.on} to {sequence.number}, but must lead from "
+            f"{bundle.base} to {bundle.number}"
         )
     return checked
 

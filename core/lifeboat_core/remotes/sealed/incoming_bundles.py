@@ -90,7 +90,9 @@ class IncomingBundleFilter:
             write_delta(diff_states(RedactedState(below, known), RedactedState(state, known)), out)
             return out
         except AlfError as error:
-            raise RemoteRefused(f"the base of the bundle was purged at the remote: {error.message}") from error
+            raise RemoteRefused(
+                f"the pushed changes are based on a sequence that was purged on the remote: {error.message}"
+            ) from error
 
     def _below(self, loaded: LoadedHead, number: int, stack: ExitStack) -> State:
         path = BundleChain(self._inside.rows(loaded.head)).path_to(number)

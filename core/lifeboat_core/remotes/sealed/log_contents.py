@@ -159,7 +159,7 @@ class LogContents:
                 raise RemoteBusy(
                     "another machine rewrote the log of the agent at the same time", retry_after=1.0
                 ) from None
-            raise RemoteDamaged(f"the file {row.stored.file} is missing at the remote") from None
+            raise RemoteDamaged(f"the file {row.stored.file} is missing on the remote") from None
 
     def opened(self, head: LogHead, fetch: Callable[[], BinaryIO]) -> BinaryIO:
         """Return what a fetch gives; it may be encrypted for a former key of the user, which the head carries."""
@@ -265,7 +265,7 @@ class LogContents:
             with self._files.read(head.agent, stored.file) as source:
                 data = source.read()
         except UnknownAtRemote:
-            raise RemoteDamaged(f"the file {stored.file} is missing at the remote") from None
+            raise RemoteDamaged(f"the file {stored.file} is missing on the remote") from None
         if (len(data), hashlib.sha256(data).hexdigest()) != (stored.size, stored.sha256):
             raise RemoteDamaged(f"the file {stored.file} of the remote was changed")
         return data

@@ -168,7 +168,7 @@ def decode_head(data: bytes, remote: str, agent: str, trusted: TrustedKeys) -> t
     except (msgspec.DecodeError, RecursionError) as error:
         raise RemoteDamaged(f"the index of the agent's log cannot be read: {error}") from None
     if (document.kind, head.remote, head.agent) != (KIND, remote, agent.lower()):
-        raise RemoteDamaged("the log at the remote was written for another agent, or for another remote")
+        raise RemoteDamaged("the log on the remote was written for another agent, or for another remote")
     return head, _doubt(document.signature, _statement(remote, head.agent, bytes(document.head)), trusted)
 
 

@@ -60,7 +60,7 @@ class LogLargeFiles:
         named = self._inside.large(loaded.head)
         name = self._inside.key(loaded.head).name_of(sha256) if named else ""
         if name not in named:
-            raise UnknownAtRemote("no sequence at the remote has a large artifact with this digest")
+            raise UnknownAtRemote("no sequence on the remote has a large artifact with this digest")
         size = self._sizes(agent_id).get(name)
         if size is not None:
             if self._may_hold(size, len(data)) and self._is_whole(loaded.head, name, sha256):
@@ -76,7 +76,7 @@ class LogLargeFiles:
         with self._content(head, self._inside.key(head).name_of(sha256)) as file:
             data = file.read()
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteDamaged("a large artifact at the remote was changed")
+            raise RemoteDamaged("a large artifact on the remote was changed")
         return data
 
     def verify(
@@ -94,7 +94,7 @@ class LogLargeFiles:
             for sha256, each in there.items()
             if not self._may_hold(sizes[key.name_of(sha256)], each.size)
         }
-        found.findings += [f"the file for {path} at the remote has an unexpected size" for path in cut.values()]
+        found.findings += [f"the file for {path} on the remote has an unexpected size" for path in cut.values()]
         if not self._sealed:
             self._read_some(head, {each: there[each] for each in there.keys() - cut.keys()}, bodies, chance, found)
 

@@ -174,7 +174,7 @@ class LogRedactor:
         except KeysError as error:
             raise make_key_away_error(
                 error,
-                f"this machine does not have the sequences in {count_text(len(wanted), 'file')} at the remote, and "
+                f"this machine does not have the sequences in {count_text(len(wanted), 'file')} on the remote, and "
                 "only your key opens the sequences there",
             ) from error
 
@@ -235,5 +235,5 @@ class _LocalStates:
 def make_key_away_error(error: KeysError, reason: str) -> RemoteBusy:
     """Return the error for a purge that waits for the user's key."""
     return RemoteBusy(
-        f"a purge at the remote waits for your key: {reason} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
+        f"a purge on the remote waits for your key: {reason} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
     )

@@ -120,4 +120,4 @@ def raise_as_damaged() -> Iterator[None]:
     try:
         yield
     except ArchiveError as error:
-        raise RemoteDamaged(f"a file at the remote was changed: {error.message}") from error
+        raise RemoteDamaged(f"a file on the remote was changed: {error.message}") from error

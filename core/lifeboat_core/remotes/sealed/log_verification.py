@@ -49,7 +49,7 @@ def _other_state(head: LogHead, state: State) -> list[str]:
     if newest is None:
         return ["nothing of the agent has been pushed to the remote yet"]
     if newest.number != sequence.number:
-        return [f"the newest sequence at the remote is {newest.number}, not {sequence.number}"]
+        return [f"the newest sequence on the remote is {newest.number}, not {sequence.number}"]
     if newest.digest != sequence.digest.hex() or newest.digest != merkle.state_digest(state, check_bodies=False).hex():
         return [f"sequence {newest.number} differs between the remote and this machine"]
     return []
@@ -63,8 +63,8 @@ def _listed(head: LogHead, rows: Sequence[LogRow]) -> list[FileReference]:
 
 def _missing(stored: FileReference, sizes: dict[str, int]) -> str:
     if stored.file not in sizes:
-        return f"the file {stored.file} is missing at the remote"
-    return f"the file {stored.file} at the remote has {sizes[stored.file]} bytes, expected {stored.size}"
+        return f"the file {stored.file} is missing on the remote"
+    return f"the file {stored.file} on the remote has {sizes[stored.file]} bytes, expected {stored.size}"
 
 
 def _sample(rows: Sequence[LogRow], bodies: int, chance: random.Random) -> list[FileReference]:
@@ -77,5 +77,5 @@ def _changed(shelf: BundleStore, agent_id: str, stored: FileReference) -> list[s
     try:
         whole = shelf.is_whole(agent_id, stored)
     except UnknownAtRemote:
-        return [f"the file {stored.file} is missing at the remote"]
+        return [f"the file {stored.file} is missing on the remote"]
     return [] if whole else [f"the file {stored.file} of the remote was changed"]

@@ -449,7 +449,7 @@ def _check_fit(head: LogHead, checked: CheckedBundle) -> None:
             epoch=head.epoch,
         )
     if checked.on != number:
-        raise StaleBase(f"the newest sequence at the remote is {number}, not {checked.on}", sequence=number)
+        raise StaleBase(f"the newest sequence on the remote is {number}, not {checked.on}", sequence=number)
     if number is not None and sequence.number <= number:
         raise RemoteRefused(f"sequence {sequence.number} cannot follow sequence {number}")
 

@@ -122,7 +122,7 @@ def _describe_plan(plan: KitReturn) -> Iterator[str]:
             f"add {lacking[0]}"
         )
     yield "Every agent on these remotes will be restored into its usual directory, with its credentials."
-    yield "This machine becomes the writer of these agents: only its captures can then be pushed."
+    yield ("This machine becomes the writer of these agents. Other machines can then no longer push them.")
 
 
 def _describe_done(done: KitReturn) -> Iterator[str]:

@@ -106,8 +106,8 @@ def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
     for agent in status.agents:
         if key == f"{AGENT}{agent.id}":
             sealed = (
-                f"The credentials of this agent are encrypted to the key pair {agent.pair}. Only your key decrypts "
-                "them."
+                f"The credentials of this agent are encrypted for the key pair {agent.pair}. Only your key "
+                "decrypts them."
                 if agent.pair
                 else "Lifeboat stores no credentials of this agent."
             )

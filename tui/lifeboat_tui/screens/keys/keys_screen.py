@@ -96,7 +96,7 @@ One key decrypts the credentials of all your agents and your encrypted (sealed) 
 With the words you can restore everything on a new machine, but anyone else who has them can use your key too. Keep the
 words on paper, and prove from time to time that you have them.
 
-The table lists the machines that have the key, the agents whose credentials are encrypted to it, and your former keys.
+The table lists the machines that have the key, the agents whose credentials are encrypted for it, and your former keys.
 The words are shown only after you type a phrase, and only for a short time.
 """
     CSS = """

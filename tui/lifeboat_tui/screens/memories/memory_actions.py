@@ -15,7 +15,7 @@ ACTS = (
         "forget",
         "f",
         "forget",
-        "Hide the memory from the agent, or show it again; the history keeps the memory",
+        "Hide the memory from search and lists, or show it again; its file and the history keep the text",
         footer=True,
         writes=True,
     ),
@@ -23,7 +23,7 @@ ACTS = (
         "pin",
         "p",
         "pin",
-        "Pin the memory, so that it is not removed without your consent; or unpin it",
+        "Pin or unpin the memory; a pinned memory that disappears from its file is archived, not deleted",
         footer=True,
         writes=True,
     ),
@@ -93,7 +93,9 @@ class MemoryActionsScreen(AgentScreen):
         if self.is_pinned:
             self.change("unpin", "Memory unpinned.")
         else:
-            self.change("pin", "Memory pinned: it is not removed without your consent.")
+            self.change(
+                "pin", "Memory pinned. If it disappears from its file, Lifeboat archives it instead of deleting it."
+            )
 
     def do_origin(self) -> None:
         from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen

@@ -45,7 +45,7 @@ _OPTIONS = {
     "only": "only this version of the memory, not earlier or later versions",
     "derived": "also memories that were derived only from this memory",
     "workspace": "also remove the text from the workspace; otherwise only captures leave it out",
-    "keep_print": "keep a fingerprint (hash) to recognise the text again, even if it could be guessed",
+    "keep_print": "keep a fingerprint (hash) of a guessable text, to recognise the text later",
 }
 
 

@@ -115,7 +115,13 @@ def list_purge_remarks(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str
         )
     if plan.spared:
         count = count_text(len(plan.spared), "memory")
-        yield "", f"The purge keeps {count} derived also from other memories: {join_names(plan.spared[:3])}."
+        yield (
+            "",
+            (
+                f"The purge keeps {count}, because also derived from memories that are not purged: "
+                f"{join_names(plan.spared[:3])}."
+            ),
+        )
     if wanted.keep_print:
         yield "warning", GUESSABLE_KEPT
     elif plan.guessable:
@@ -161,7 +167,10 @@ def _live(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str, str]]:
             ),
         )
     elif plan.is_empty and plan.lies_live:
-        yield "", "If no sequence contains the text after this capture, nothing is purged."
+        yield (
+            "",
+            "The purge captures these files first. If no sequence contains the text after that, nothing is purged.",
+        )
 
 
 def _second_copies(plan: Purged) -> Iterator[tuple[str, str]]:
@@ -175,8 +184,8 @@ def describe_remote_schedule(remote: Remote) -> str:
     """Return when the purge takes effect on a remote."""
     if remote.state is not None:
         why = f" ({remote.message})" if remote.message else ""
-        return f"The remote {remote.name} is unreachable now{why}. It will be purged at the next contact."
+        return f"The remote {remote.name} is unreachable now{why}. The purge is sent at the next contact."
     only = count_text(len(remote.only_there), "state")
     more = f", including {only} stored only on this remote" if remote.only_there else ""
     when = "after 24 hours, or immediately with the endpoint's token (scope purge)" if remote.waits else "at once"
-    return f"Remote {remote.name}: purged {when}{more}."
+    return f"Remote {remote.name}: the purge is applied {when}{more}."

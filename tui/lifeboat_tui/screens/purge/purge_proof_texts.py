@@ -111,19 +111,19 @@ def _at_remote(remote: Remote) -> Line:
     """Return the line of a remote that has signed nothing."""
     why = f" ({remote.message})" if remote.message else ""
     if remote.state == DONE:
-        return "done", f"Remote {remote.name}: purged{why}"
-    return "pending", f"Remote {remote.name}: not reached yet{why}; will be purged at the next contact"
+        return "done", f"Remote {remote.name}: purge applied{why}"
+    return "pending", f"Remote {remote.name}: not reached yet{why}; the purge is sent at the next contact"
 
 
 def describe_vault_state(vault: Vault) -> str:
     """Return the state of the purge in one vault."""
     if vault.state == DONE:
-        return f"purged, but {vault.message}" if vault.message else "done"
+        return f"purge applied, but {vault.message}" if vault.message else "done"
     if vault.state == WAITING and vault.applies_at is not None:
         why = vault.message or "the owner can refuse the purge until then"
         return f"waiting until {time_text(vault.applies_at)} ({why}); press t to purge now"
     since = f" since {time_text(vault.since)}" if vault.since else ""
-    return f"pending{since}: {vault.message or 'not reached yet'}; will be purged at the next contact"
+    return f"pending{since}: {vault.message or 'not reached yet'}; the purge is sent at the next contact"
 
 
 def _signed(vault: Vault) -> str:

@@ -51,7 +51,8 @@ STOPPED = (
     "The purge was stopped. Data destroyed so far stays destroyed; the next command or the daemon completes the purge."
 )
 LOST = (
-    "The purge may still be running, because there is no receipt yet. Press v to see the receipts, then search again."
+    "Lifeboat found no receipt yet, so the purge may still be running. Press v to look for the "
+    "receipt, then search again."
 )
 NOT_BEGUN = "Nothing was purged: there is no new receipt, and no purge has begun."
 

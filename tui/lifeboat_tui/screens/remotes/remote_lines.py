@@ -90,7 +90,7 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
         )
         yield Content.styled(make_plain(told), "$text-warning")
     yield format_pair(
-        "id", f"{one.id or 'unknown'}{f', only this TLS certificate is accepted: {one.pin}' if one.pin else ''}"
+        "id", f"{one.id or 'unknown'}{f', pin of its certificate authority: {one.pin}' if one.pin else ''}"
     )
     since = f"{format_local_day(one.added_at)}" if one.added_at else "at an unknown time"
     yield format_pair("added", f"{since}{', optional' if one.optional else ''}")

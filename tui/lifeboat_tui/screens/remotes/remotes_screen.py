@@ -77,7 +77,7 @@ class RemotesScreen(CommandScreen):
 If this disk is lost, you can restore your agents from a remote: an endpoint (a server on another machine), or a folder
 on a USB stick or a network share. Captures are pushed to all remotes and read back there.
 
-READABLE BY shows who can read your agents on the remote; details are below. Credentials are always encrypted to your
+READABLE BY shows who can read your agents on the remote; details are below. Credentials are always encrypted for your
 key.
 """
     CSS = """

@@ -98,10 +98,10 @@ class RestorePointPage(RestoreStepPage):
         elif self._is_aside:
             yield (
                 f"Source: the history {self.wanted.remote}, which another history replaced. Press t to choose "
-                "another sequence than the newest."
+                "an earlier sequence."
             )
         else:
-            yield f"Source: the remote {self.wanted.remote}. Press t to choose another sequence than the newest."
+            yield f"Source: the remote {self.wanted.remote}. Press t to choose an earlier sequence."
 
     def _offered(self) -> str | None:
         """Return the last sequence before a held one, None if nothing is held."""

@@ -95,8 +95,8 @@ def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, s
         yield (
             "error",
             (
-                "This sequence has no valid signature, so a person or a program may have changed it. After "
-                "R, you must type a phrase to confirm."
+                "This sequence has no valid signature, so a person or a program may have changed it. If "
+                "you press R, you must type a phrase to confirm."
             ),
         )
         yield from (("error", line) for line in list_hazards(plan))
@@ -131,9 +131,7 @@ def list_hazards(plan: Plan | None) -> list[str]:
             "before you accept that list too."
         ]
     if not plan.executable:
-        return [
-            "Lifeboat found no file in this sequence that a runtime or another program it knows would run by itself."
-        ]
+        return ["Lifeboat found no file in this sequence that a runtime or another known program would run by itself."]
     return [f"a program on this machine could run: {line}" for line in plan.executable]
 
 
