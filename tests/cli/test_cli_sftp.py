@@ -13,7 +13,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
 from support.cli.cli_client import run
-from support.core.ssh_server import SshServer, ssh_server
+from support.core.ssh_server import SshServer, ssh_server, write_program
+from support.terminal import Terminal
 
 TEXT = "The orchard is behind the house."
 
@@ -92,6 +93,21 @@ def test_without_the_library_the_command_that_installs_it_is_named(
     error = run("remote", "add", "server", url, expect=1)["error"]
     assert "paramiko" in error["message"] and "paramiko" in error["fix"]
     assert remote_registry.list_remotes(context) == []
+
+
+def test_on_a_terminal_ssh_asks_the_user_for_the_host_key(
+    server: SshServer, context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, config = tmp_path / "known_hosts", tmp_path / "ssh_config"
+    text = (server.folder / "ssh_config").read_text()
+    config.write_text(text.replace("BatchMode yes", "").replace(str(server.known_hosts), str(known)))
+    monkeypatch.setenv("PATH", write_program(tmp_path / "bin", f'exec /usr/bin/ssh -F "{config}" "$@"'))
+    with Terminal("remote", "add", "server", server.url(tmp_path.name)) as terminal:
+        terminal.wait_for("continue connecting")
+        terminal.type("yes")
+        terminal.wait_for("Added the remote server")
+        assert terminal.ended() == 0
+    assert known.exists()
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated(context: Context) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -210,21 +209,35 @@ def test_a_damaged_root_is_named(data: bytes, server: SshServer, tmp_path: Path)
         laptop.files().identity()
 
 
-def test_a_folder_above_that_is_missing_is_named_with_a_command_that_makes_it(
-    server: SshServer, tmp_path: Path
-) -> None:
-    laptop = SftpMachine(tmp_path / "laptop", server.url(f"{tmp_path.name}/deep/er"), server.programs)
-    with pytest.raises(RemoteUnreachable, match="above it does not exist") as raised:
-        laptop.files().identity()
-    run_fix(raised.value, server)
-    laptop.files().identity()
-
-
 def run_fix(error: LifeboatError, server: SshServer) -> None:
     assert error.fix is not None
-    words = shlex.split(error.fix)
     environment = {**os.environ, "PATH": server.programs}
-    subprocess.run(words, check=True, env=environment, stdin=subprocess.DEVNULL, timeout=patience())
+    subprocess.run(error.fix, shell=True, check=True, env=environment, stdin=subprocess.DEVNULL, timeout=patience())
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(server: SshServer, tmp_path: Path) -> None:
+    root_of(server, tmp_path).write_text("not a folder")
+    with pytest.raises(RemoteUnreachable, match="is not a folder") as raised:
+        machine_at(server, tmp_path).files().identity()
+    run_fix(raised.value, server)
+
+
+@pytest.mark.parametrize("options", [(), ("ForceCommand internal-sftp",)])
+def test_every_command_in_an_error_works_also_for_an_account_without_a_shell(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    with ssh_server(tmp_path / "server", "internal-sftp", *options) as restricted:
+        url = restricted.url("a boat/in the/harbour")
+        laptop = SftpMachine(tmp_path / "laptop", url.replace(" ", "%20"), restricted.programs)
+        with pytest.raises(RemoteUnreachable, match="above it does not exist") as raised:
+            laptop.files().identity()
+        run_fix(raised.value, restricted)
+        laptop.write(1)
+        laptop.remote_id = laptop.files().identity()
+        (restricted.root / "a boat/in the/harbour/lifeboat.json").unlink()
+        with pytest.raises(RemoteUnreachable, match="does not contain the remote") as raised:
+            laptop.push()
+        run_fix(raised.value, restricted)
 
 
 # What goes wrong ----------------------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import os
 import sys
+import warnings
 from pathlib import Path
 
-from lifeboat_keys.child_processes import OUTPUT_BYTES, ChildResult, run_child
+import pytest
+
+from lifeboat_keys.child_processes import OUTPUT_BYTES, ChildResult, run_child, start_socket_child
 from support.patience import patience
 from support.waiting import until
 
@@ -35,6 +38,33 @@ def run_python(text: str, *, seconds: float = 0.0, end_of_output: int | None = N
 def test_output_errors_and_status_are_told_apart() -> None:
     found = run_python("import sys; print(input()); print('no', file=sys.stderr); sys.exit(3)", input=b"ada")
     assert (found.exit_status, found.output.strip(), found.errors.strip()) == (3, b"ada", b"no")
+
+
+def test_a_program_is_talked_with_over_one_socket_and_ends_with_it() -> None:
+    text = "import sys; print(sys.stdin.readline().upper(), end='', flush=True); print('bye', file=sys.stderr)"
+    child = start_socket_child((sys.executable, "-c", text), environment=os.environ, keeps_terminal=False)
+    child.connection.settimeout(patience())
+    child.connection.sendall(b"ada\n")
+    assert child.connection.recv(10) == b"ADA\n"
+    for _ in range(2):
+        found = child.finish(patience())
+        assert (found.exit_status, found.errors.strip(), found.problem) == (0, b"bye", "")
+
+
+@pytest.mark.parametrize("keeps_terminal", [True, False])
+def test_a_program_that_does_not_end_with_its_socket_is_killed(keeps_terminal: bool) -> None:
+    text = "import sys, time; sys.stderr.write('x' * 100_000 + 'end'); sys.stderr.flush(); time.sleep(600)"
+    child = start_socket_child((sys.executable, "-c", text), environment=os.environ, keeps_terminal=keeps_terminal)
+    until(lambda: len(child._errors.data) == 1 << 14 and child._errors.data.endswith(b"end"))
+    found = child.finish(0.5)
+    assert found.timed_out and found.exit_status is None
+    assert not _is_running(child.pid)
+
+
+def test_a_program_for_a_socket_that_is_not_there_raises_and_leaves_nothing_open() -> None:
+    with pytest.raises(FileNotFoundError), warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        start_socket_child(["/no/such/program"], environment={}, keeps_terminal=False)
 
 
 def test_a_program_that_is_not_there_is_a_problem_and_no_exception() -> None:

@@ -68,6 +68,7 @@ def ssh_server(folder: Path, subsystem: str = "internal-sftp", *options: str) ->
     port = _free_port()
     (folder / "sshd_config").write_text(_server_configuration(folder, port, subsystem, options))
     write_program(folder / "bin", f'exec {_SSH} -F "{folder}/ssh_config" "$@"')
+    write_program(folder / "bin", f'exec {shutil.which("sftp")} -F "{folder}/ssh_config" "$@"', name="sftp")
     (folder / "ssh_config").write_text(_client_configuration(folder, port))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([_SERVER, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
@@ -82,10 +83,10 @@ def ssh_server(folder: Path, subsystem: str = "internal-sftp", *options: str) ->
         process.wait(patience())
 
 
-def write_program(folder: Path, text: str, shell: str = "/bin/sh") -> str:
-    """Write a program named `ssh` into a folder. Return a PATH that begins with the folder."""
+def write_program(folder: Path, text: str, shell: str = "/bin/sh", *, name: str = "ssh") -> str:
+    """Write a program into a folder. Return a PATH that begins with the folder."""
     folder.mkdir(exist_ok=True)
-    program = folder / "ssh"
+    program = folder / name
     program.write_text(f"#!{shell}\n{text}\n")
     program.chmod(0o755)
     return f"{folder}:/usr/bin:/bin"

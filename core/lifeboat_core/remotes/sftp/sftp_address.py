@@ -20,6 +20,7 @@ _ADDRESS = re.compile(r"sftp://(?:([^/@]*)@)?([^/@]*)(/.*)?", re.IGNORECASE | re
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::(\d{1,5}))?")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+=@:-]+")
 _LOGIN_FOLDER = "/~/"
 
 
@@ -51,6 +52,25 @@ class SftpAddress:
     def ssh_command(self, *words: str) -> str:
         """Return the command that a user runs to reach the server, with the words of a remote command."""
         return " ".join(quote_argument(word) for word in ("ssh", *self.ssh_words, *words))
+
+    def sftp_command(self, *lines: str) -> str:
+        """Return the command that carries out some lines of the program sftp. It also works with an account that may
+        run no other program."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = f" -P {self.port}" if self.port else ""
+        target = quote_argument(f"{self.user}@{host}" if self.user else host)
+        given = f"echo {quote_argument(lines[0])}" if len(lines) == 1 else _printf(lines)
+        return f"{given} | sftp -b -{port} {target}"
+
+
+def quote_sftp_path(path: str) -> str:
+    """Return a path as a word of the program sftp."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return path if _PLAIN_PATH.fullmatch(path) else f'"{escaped}"'
+
+
+def _printf(lines: tuple[str, ...]) -> str:
+    return " ".join(("printf '%s\\n'", *(quote_argument(line) for line in lines)))
 
 
 def parse_sftp_address(url: str) -> SftpAddress:

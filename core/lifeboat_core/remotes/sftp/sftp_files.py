@@ -220,11 +220,12 @@ class SftpFiles:
         path = f"{folder}/{name}"
         first = self._create(client, folder, name, path, io.BytesIO(b"first"))
         second = self._create(client, folder, name, path, io.BytesIO(b"second"))
-        data = self._read_small(client, path)
-        if not first or second or data != b"first" or name not in _entries(client, folder):
+        listed = _entries(client, folder).get(name)
+        is_kept = first and not second and self._read_small(client, path) == b"first"
+        if not is_kept or listed is None or not listed.is_file:
             raise errors.RemoteRefused(
-                f"{self._address.url}: the server does not keep what was written first under a name, so it cannot "
-                "store a remote"
+                f"{self._address.url}: the server does not keep or list what was written first under a name, so it "
+                "cannot store a remote"
             )
 
     def close(self) -> None:
@@ -338,7 +339,9 @@ class SftpFiles:
             self._make_folder(client, root)
         except RefusedOperation as answer:
             _ignore_missing(answer)
-            raise ssh_problems.explain_missing_parent(self._address) from None
+            above = [root[:at] for at, letter in enumerate(root) if letter == "/" and at]
+            missing = [each for each in above if not _is_there(client, each)]
+            raise ssh_problems.explain_missing_parent(self._address, missing) from None
         self._make_folder(client, self._at(AGENTS))
         now = times.to_text(self._home.clock.now())
         made = _SftpDocument(KIND, VERSION, ids.make_id(now), now, self._sealed)
@@ -374,6 +377,8 @@ class SftpFiles:
             # Servers have no common answer for a name that exists.
             if answer.code == NO_SUCH_FILE or not _is_there(client, path):
                 raise
+            if not client.facts(path).is_folder:
+                raise ssh_problems.explain_no_folder(self._address, path) from None
 
     def _create(self, client: SftpClient, folder: str, name: str, path: str, source: BinaryIO) -> bool:
         """Create the file `path` from a half-written one in `folder`. Return False if it exists."""

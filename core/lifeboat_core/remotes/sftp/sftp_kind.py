@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 from typing import TYPE_CHECKING
 
+from lifeboat_core.network.http_addresses import is_loopback
 from lifeboat_core.remotes.contract import SEVERAL, RemoteConfig, RemoteKind
 from lifeboat_core.remotes.sftp.sftp_address import parse_sftp_address
 from lifeboat_keys.installers import extra_command
@@ -68,6 +69,9 @@ class SftpKind(RemoteKind):
 
     def describe_access(self, context: Context, config: RemoteConfig, token: str | None) -> str:
         return f"the keys and the configuration of {shutil.which('ssh', path=context.environment.get('PATH')) or 'ssh'}"
+
+    def needs_network(self, url: str) -> bool:
+        return not is_loopback(parse_sftp_address(url).host)
 
     def find_missing_program(self, context: Context) -> tuple[str, str] | None:
         if importlib.util.find_spec("paramiko") is None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lifeboat_core.remotes.sftp.sftp_address import SftpAddress
+from lifeboat_core.remotes.sftp.sftp_address import SftpAddress, quote_sftp_path
 from lifeboat_core.remotes.sftp.ssh_pipe import PipeBroken
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import line_text
@@ -125,7 +125,7 @@ def explain_denied(address: SftpAddress, doing: str) -> errors.RemoteDenied:
     """Return the error for an operation that the server denies, in the middle of a session."""
     return errors.RemoteDenied(
         f"{address.url}: the account has no permission, {doing}; the account may be read-only",
-        fix=address.ssh_command("ls", "-ld", address.path),
+        fix=_list(address),
     )
 
 
@@ -149,7 +149,7 @@ def explain_failed_read(address: SftpAddress) -> errors.RemoteUnreachable:
     """Return the error for a failed operation that does not write."""
     return errors.RemoteUnreachable(
         f"{address.url}: the server could not read and gave no cause",
-        fix=address.ssh_command("ls", "-la", address.path),
+        fix=_list(address),
     )
 
 
@@ -162,12 +162,24 @@ def explain_full(address: SftpAddress, *, is_known: bool) -> errors.RemoteFull:
 _UNKNOWN_WRITE = "the server could not write and gave no cause; a quota may be used up, or its disk may be damaged"
 
 
-def explain_missing_parent(address: SftpAddress) -> errors.RemoteUnreachable:
-    """Return the error for a new remote whose folder has no parent."""
+def explain_missing_parent(address: SftpAddress, missing: list[str]) -> errors.RemoteUnreachable:
+    """Return the error for a new remote whose folder has no parent; `missing` are the folders above it that do not
+    exist, from the top."""
     return errors.RemoteUnreachable(
         f"{address.url}: the folder above it does not exist on the server",
-        fix=address.ssh_command("mkdir", "-p", address.path),
+        fix=address.sftp_command(*(f"mkdir {quote_sftp_path(each)}" for each in missing)),
     )
+
+
+def explain_no_folder(address: SftpAddress, path: str) -> errors.RemoteUnreachable:
+    """Return the error for a file in the place of a folder."""
+    return errors.RemoteUnreachable(
+        f"{address.url}: {path} is not a folder", fix=address.sftp_command(f"ls -la {quote_sftp_path(path)}")
+    )
+
+
+def _list(address: SftpAddress) -> str:
+    return address.sftp_command(f"ls -la {quote_sftp_path(address.path)}")
 
 
 def explain_absent_remote(address: SftpAddress) -> errors.RemoteUnreachable:
@@ -175,7 +187,7 @@ def explain_absent_remote(address: SftpAddress) -> errors.RemoteUnreachable:
     return errors.RemoteUnreachable(
         f"{address.url} does not contain the remote: a disk of the server may not be mounted, or the folder was "
         "moved or emptied",
-        fix=address.ssh_command("ls", "-la", address.path),
+        fix=_list(address),
     )
 
 
@@ -183,5 +195,5 @@ def explain_other_remote(address: SftpAddress, found_id: str) -> errors.RemoteUn
     """Return the error for another remote in the folder of a known one."""
     return errors.RemoteUnreachable(
         f"{address.url} contains another remote ({found_id}): the wrong disk may be mounted on the server",
-        fix=address.ssh_command("ls", "-la", address.path),
+        fix=_list(address),
     )
