@@ -172,6 +172,29 @@ def test_a_new_file_is_removed_with_its_only_memory(ada: Protected) -> None:
     assert ada.tree().keys() - before.keys() == {"memory-notes.txt", "memory"}
 
 
+def test_a_text_without_a_line_end_does_not_join_the_memory_behind_it(ada: Protected) -> None:
+    before = "# Notes\n\n## Tea\n\nGreen."
+    ada.write("MEMORY.md", before)
+    ada.capture()
+    tea = id_of(ada, "Green.")
+    ada.write("MEMORY.md", "# Notes\n\n## Insurance\n\nOf the ship, paid in May.\n")
+    ada.capture()
+    undo(ada, tea)
+    assert ada.read("MEMORY.md") == before + "\n## Insurance\n\nOf the ship, paid in May.\n"
+    undo(ada, id_of(ada, "Insurance"))
+    assert ada.read("MEMORY.md") == before
+
+
+def test_a_text_that_would_swallow_another_memory_is_refused(ada: Protected) -> None:
+    ada.write("MEMORY.md", "# Notes\n\n## Code\n\n```\nopen\n")
+    ada.capture()
+    ada.write("MEMORY.md", "# Notes\n\n## Code\n\nopen\n\n## Insurance\n\nOf the ship.\n")
+    ada.capture()
+    with raises_code(RecordError.NOT_IN_FILE, match="would join another memory"):
+        undo(ada, id_of(ada, "## Code"))
+    assert "Insurance" in ada.read("MEMORY.md")
+
+
 def test_the_text_of_any_kept_sequence_can_return(ada: Protected) -> None:
     for colour in ("white", "black"):
         ada.write("MEMORY.md", MEMORY.replace("green", colour))

@@ -266,6 +266,21 @@ def test_a_removal_that_is_held_stays_here_until_it_is_accepted(ada: Machine) ->
     assert push.run(work(ada))["remote"]["sequence"] == 2
 
 
+def test_a_rewrite_that_the_review_holds_stays_here_until_it_is_accepted(ada: Machine) -> None:
+    config_file.write_config(ada.context.home, ada.context.files, "review", "hold")
+    ada.write(
+        "MEMORY.md", "# Memory\n" + "".join(f"\n## Boat {n}\n\nBoat {n} lies in the harbour.\n" for n in range(12))
+    )
+    ada.capture()
+    assert push.run(work(ada))["remote"]["sequence"] == 1
+    ada.write("MEMORY.md", "# Memory\n" + "".join(f"\n## Boat {n}\n\nSold.\n" for n in range(12)))
+    assert ada.capture().held
+    answer = push.run(work(ada))
+    assert (answer["remote"]["state"], answer["remote"]["sequence"]) == ("held", 1)
+    manage_agents.accept_removals(ada.context, ada.known_agent)
+    assert push.run(work(ada))["remote"]["sequence"] == 2
+
+
 # What is said -----------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,14 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_core.agents import withheld_items
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.capture import capability_links, mass_loss_guard, not_captured, runtime_tables, secret_lookalikes
+from lifeboat_core.capture import (
+    capability_links,
+    mass_loss_guard,
+    not_captured,
+    rewrite_guard,
+    runtime_tables,
+    secret_lookalikes,
+)
 from lifeboat_core.capture.capture_report import (
     CAPTURE,
     CAPTURED,
@@ -269,6 +276,9 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
     held, report = session.report.held, session.report
     if held is None:
         return
+    if held.get("what") == rewrite_guard.REWRITE:
+        _end_hold_of_rewrite(session, row, held)
+        return
     of_files = held.get("what") == mass_loss_guard.FILES
     if session.kind == CAPTURE and not (report.raw["put"] if of_files else report.records["created"]):
         return
@@ -285,9 +295,28 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
     is_kept = any(each.number == previous + 1 for each in vault.sequences())
     lost = len(before - names(session, previous + 1)) if is_kept else limits.minimum
     if mass_loss_guard.is_loss_over(before, names(session, row.number), lost, limits):
-        vault.unpin(previous, mass_loss_guard.PIN)
-        vault.set(mass_loss_guard.DECISION, None, kind="restored")
-        session.report.held = None
+        _release(session, previous)
+
+
+def _end_hold_of_rewrite(session: CaptureSession, row: SequenceRow, held: JsonObject) -> None:
+    """End a hold once most of the former text is in its file again."""
+    previous, path = int(held["previous"]), str(held["path"])
+    bodies = [_body_at(session, number, path) for number in (previous, row.number)]
+    if rewrite_guard.measure_rewrite(*bodies) <= rewrite_guard.REWRITTEN_SHARE:
+        _release(session, previous)
+
+
+def _body_at(session: CaptureSession, number: int, path: str) -> bytes:
+    try:
+        return session.vault.state(number).body(path)
+    except KeyError:  # also BodyAbsent
+        return b""
+
+
+def _release(session: CaptureSession, previous: int) -> None:
+    session.vault.unpin(previous, mass_loss_guard.PIN)
+    session.vault.set(mass_loss_guard.DECISION, None, kind="restored")
+    session.report.held = None
 
 
 def _memory_ids(session: CaptureSession, number: int) -> set[str]:

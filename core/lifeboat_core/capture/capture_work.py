@@ -30,6 +30,7 @@ from lifeboat_core.capture import (
     capability_links,
     mass_loss_guard,
     multi_file_stores,
+    rewrite_guard,
     secret_lookalikes,
     sequence_commit,
 )
@@ -40,6 +41,7 @@ from lifeboat_core.capture.file_capture import FileCapture
 from lifeboat_core.capture.known_installation import is_workspace_accepted
 from lifeboat_core.capture.large_artifacts import ArtifactLimits, LargeArtifacts
 from lifeboat_core.capture.memory_capture import MemoryCapture, MemoryLookup, MemoryOrigin, MemoryOutcome
+from lifeboat_core.capture.rewrite_guard import FileRewrite
 from lifeboat_core.capture.row_capture import RowCapture
 from lifeboat_core.capture.row_cuts import FILE as ROWS
 from lifeboat_core.capture.runtime_tables import CapturedTables, RuntimeTables
@@ -48,7 +50,7 @@ from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.history import vault_quota
 from lifeboat_core.machine import clock_trust
 from lifeboat_core.state.state_documents import ALL, HOME_MODE, PROFILES, RIGHTS, WORKSPACE_MODE
-from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_core.texts.human_text import path_text, quote_argument
 from lifeboat_vault.vault import SequenceRow
 
 Measures = tuple[list[SequenceRow], int, datetime, LossLimits]
@@ -359,11 +361,42 @@ class CaptureWork:
         what, reason = mass_loss_guard.MEMORIES, self._judge() if self.outcome.counts["deleted"] else None
         if reason is None and session.report.raw["removed"]:
             what, reason = mass_loss_guard.FILES, self._judge_files()
+        decision: JsonObject = {"reason": reason, "what": what, "previous": session.head.number, "time": session.now}
+        if reason is None and (rewrite := self._find_rewrite_to_hold()) is not None:
+            reason = rewrite.reason
+            decision |= {"reason": reason, "what": rewrite_guard.REWRITE, "path": rewrite.path}
         if reason is not None:
-            decision = {"reason": reason, "what": what, "previous": session.head.number, "time": session.now}
             session.vault.pin(session.head.number, mass_loss_guard.PIN)
             session.vault.set(mass_loss_guard.DECISION, decision, kind="held")
             session.report.held = decision
+
+    def _find_rewrite_to_hold(self) -> FileRewrite | None:
+        """Return the first rewritten file if the setting `review` holds it. With `inform`, report every one instead."""
+        session = self._session
+        policy = session.setting("review")
+        if policy == rewrite_guard.OFF:
+            return None
+        found = list(self._rewrites())
+        if policy == rewrite_guard.HOLD:
+            return next(iter(found), None)
+        see = f"lifeboat review {quote_argument(session.agent.name)}"
+        session.report.warnings += [f"{one.reason}; to see the changes: {see}" for one in found]
+        return None
+
+    def _rewrites(self) -> Iterator[FileRewrite]:
+        """Yield the files with memories that this capture rewrote. A file that was removed counts if several of its
+        memories are lost; otherwise it was renamed."""
+        overlay = self._session.overlay
+        for path in sorted(overlay.puts):
+            old = overlay.old(path)
+            is_removed = overlay.meta(path) is None
+            if old is None or not _memories_in(old.meta):
+                continue
+            if is_removed and self.outcome.lost[path] < rewrite_guard.LEAST_REMOVED:
+                continue
+            before, after = overlay.old_body(path) or b"", overlay.read(path) or b""
+            if (found := rewrite_guard.judge_rewrite(path, path_text(path), before, after)) is not None:
+                yield found
 
     def _judge(self) -> str | None:
         session, counts = self._session, self.outcome.counts

@@ -37,6 +37,7 @@ from lifeboat_core.memories.memory_undo_plan import (
     MemoryUndo,
     locate_in_live,
     plan_memory_undo,
+    separate_text,
 )
 from lifeboat_core.restore.disk_names import name_on_disk
 from lifeboat_core.restore.plan_opening import find_sequence_at
@@ -138,9 +139,21 @@ class _MemoryHistory:
         except RecordError as error:
             raise self._with_fix(error, number, former or now) from error
         if not made.is_exact:
-            made = replace(made, data=_mended(self._adapter, made, former))
+            made = self._separated(replace(made, data=_mended(self._adapter, made, former)))
         is_emptied = now is not None and not made.data and made.end - made.start == len(now.body)
         return replace(made, removes_file=is_emptied and former_state.entry(made.path) is None)
+
+    def _separated(self, made: MemoryUndo) -> MemoryUndo:
+        """Return the plan with what has to stand around the text, so that it stays a memory for itself: a note may end
+        without a line end. Raises RecordError.NOT_IN_FILE if it would still join another memory."""
+        if made.now is None or not made.data:
+            return made
+        for data in separate_text(made.now, made.data):
+            candidate = replace(made, data=data)
+            if _texts(self._adapter, made.path, candidate.result) == candidate.expected_texts:
+                return candidate
+        name = name_text(file_name(made.path))
+        raise self._not_in_file(f"the former text would join another memory in {name}", made.sequence)
 
     def _with_fix(self, error: RecordError, number: int, note: CapturedNote | None) -> RecordError:
         """Return the error with a command that helps with this memory."""
@@ -244,8 +257,7 @@ def _mended(adapter: Adapter, made: MemoryUndo, former: CapturedNote | None) -> 
     """
     if made.now is None or not _is_rewritten_alike(adapter, made.now) or not _is_rewritten_alike(adapter, former):
         return made.data
-    whole = made.now.body[: made.start] + made.data + made.now.body[made.end :]
-    rewritten = _rewritten(adapter, made.path, whole)
+    rewritten = _rewritten(adapter, made.path, made.result)
     head, tail = made.now.body[: made.start], made.now.body[made.end :]
     if rewritten is None or not rewritten.startswith(head) or not rewritten.endswith(tail):
         return made.data
@@ -254,6 +266,12 @@ def _mended(adapter: Adapter, made: MemoryUndo, former: CapturedNote | None) -> 
 
 def _is_rewritten_alike(adapter: Adapter, note: CapturedNote | None) -> bool:
     return note is None or _rewritten(adapter, note.path, note.body) == note.body
+
+
+def _texts(adapter: Adapter, path: str, body: bytes) -> list[list[str]]:
+    """Return the words of each memory in a file."""
+    sections = adapter.split(path, body.decode("utf-8", "replace")) or []
+    return [section.text.split() for section in sections if section.text]
 
 
 def _rewritten(adapter: Adapter, path: str, body: bytes) -> bytes | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lifeboat_adapters.errors import CutMismatch
@@ -63,6 +63,20 @@ class MemoryUndo:
         """Return what must be the same in the plan and when the file is written."""
         return self.path, self.operation, self.present
 
+    @property
+    def result(self) -> bytes:
+        """Return the captured file after the undo."""
+        body = b"" if self.now is None else self.now.body
+        return body[: self.start] + self.data + body[self.end :]
+
+    @property
+    def expected_texts(self) -> list[list[str]]:
+        """Return the words of each memory in the file after the undo."""
+        spans = () if self.now is None else self.now.spans
+        above = [span.text.split() for span in spans if span.end <= self.start]
+        below = [span.text.split() for span in spans if span.start >= self.end]
+        return [*above, (self.former or "").split(), *below]
+
 
 def plan_memory_undo(
     record_id: str,
@@ -91,7 +105,7 @@ def plan_memory_undo(
         raise RecordError.NO_EARLIER_TEXT(f"no file contains the memory {record_id}, now or in sequence {sequence}")
     text = _ByteChange.make(now, former, before, span)
     if former is None or former.path == path:
-        text = text.widened(now, former, ids, winner)
+        text = text.widened(now, former, ids)
     if former is not None and former.holds_secret(text.former_start, text.former_start + len(text.data)):
         raise RecordError.HOLDS_SECRET(
             f"the text of the memory {record_id} in sequence {sequence} contains a secret, which is sealed"
@@ -134,19 +148,13 @@ class _ByteChange:
             return cls(*span, b"")
         return cls(*span, former.body[before.start : before.end], before.start)
 
-    def widened(
-        self,
-        now: CapturedNote | None,
-        former: CapturedNote | None,
-        ids: Sequence[str],
-        winner: Callable[[str], str],
-    ) -> _ByteChange:
+    def widened(self, now: CapturedNote | None, former: CapturedNote | None, ids: Sequence[str]) -> _ByteChange:
         """Return the change that makes the former file, if the memory is the only difference between both files.
 
         What separates memories (a line with a sign, a blank line) changes with them and belongs to none of them.
         """
         place = _place_of(now, ids) or _place_of(former, ids)
-        if _others(now, ids, winner, place) != _others(former, ids, winner, place):
+        if _others(now, ids, place) != _others(former, ids, place):
             return self
         old, new = (b"" if note is None else note.body for note in (now, former))
         start = min(self.start, _common_length(old, new))
@@ -165,17 +173,24 @@ def _place_of(note: CapturedNote | None, ids: Sequence[str]) -> int:
     return next((place for place, span in enumerate(spans) if span.record_id in ids), 0)
 
 
-def _others(
-    note: CapturedNote | None, ids: Sequence[str], winner: Callable[[str], str], place: int
-) -> list[tuple[str, str]]:
-    """Return the other memories of a file with their texts. Blank lines before the memory, which stands at `place`, are
-    left out."""
+def _others(note: CapturedNote | None, ids: Sequence[str], place: int) -> list[str]:
+    """Return the texts of the other memories of a file. Blank lines before the memory, which stands at `place`, are
+    left out. Ids are not compared: a memory that was removed and written again may have another one."""
     spans = () if note is None else note.spans
-    others = [(winner(span.record_id), span.text) for span in spans if span.record_id not in ids]
+    others = [span.text for span in spans if span.record_id not in ids]
     if 0 < place <= len(others):
-        record_id, text = others[place - 1]
-        others[place - 1] = record_id, text.rstrip()
+        others[place - 1] = others[place - 1].rstrip()
     return others
+
+
+def separate_text(note: CapturedNote, data: bytes) -> Iterator[bytes]:
+    """Yield the text as it is, and then with what may separate it from the memories around it: line ends, and what
+    stands behind other memories of the file."""
+    behind = [note.body[span.start : span.end].partition(span.text.encode())[2] for span in note.spans]
+    separators = [b"", *dict.fromkeys((b"\n", *filter(None, behind)))]
+    for before in separators:
+        for after in separators:
+            yield before + data + after
 
 
 def _insertion_point(former: CapturedNote, removed: MemorySpan, now: CapturedNote, winner: Callable[[str], str]) -> int:

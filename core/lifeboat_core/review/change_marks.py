@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from lifeboat_core.capture.rewrite_guard import LEAST_REMOVED, LEAST_REWRITTEN, REWRITTEN_SHARE
 from lifeboat_core.review.memory_changes import DELETED, TextChange
 from lifeboat_core.texts.human_text import snippet_text
 
@@ -21,12 +22,6 @@ SECRET, INSTRUCTION, DUPLICATE, CONTRADICTION, REWRITE, CLEANUP = (
     "rewrite",
     "cleanup",
 )
-REWRITTEN_SHARE = 0.4
-"""Share of the bytes of a file from which its change is a mass rewrite."""
-LEAST_REWRITTEN = 400
-"""Bytes. In a smaller file every edit is a large share."""
-LEAST_REMOVED = 3
-"""Memories of one file that one sequence removes, from which it is a clean-up."""
 LEAST_ALIKE = 0.8
 """Share of the words that near-duplicates have in common."""
 _LEAST_WORDS = 5

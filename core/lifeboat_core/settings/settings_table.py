@@ -339,6 +339,12 @@ SETTINGS: dict[str, Setting] = {
             4,
             "hold a capture that removed fewer memories or files than this number only if it removed all of them",
         ),
+        Setting(
+            "review",
+            one_of("off", "inform", "hold"),
+            "off",
+            "action when a capture replaced or removed over 40% of a memory file: none, report it, or hold it",
+        ),
         Setting("retention.all", parse_duration, "24h", "keep every sequence up to this age"),
         Setting("retention.hourly", parse_duration, "7d", "keep one older sequence per hour, up to this age"),
         Setting(
