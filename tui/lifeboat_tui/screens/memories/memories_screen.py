@@ -56,6 +56,7 @@ class MemoriesScreen(MemoryActionsScreen):
         UserAction("open", "enter", "open", "Show the whole memory, its earlier versions and its links", footer=True),
         UserAction("words", "w", "find", "Search all memories, including those that are not loaded yet", footer=True),
         *ACTS,
+        UserAction("review", "v", "review", "Review what the agent changed since you last looked"),
         UserAction("type", "T", "type", "Show only the memories of one type"),
         UserAction("status", "D", "state", "Show only active, archived or deleted memories"),
         UserAction(
@@ -71,7 +72,8 @@ Current memories, newest first. The text, the source and the validity of the sel
 below it; r shows the text as stored. D shows deleted and forgotten memories. w searches all memories.
 
 T, D and I filter the list; esc removes these filters one by one. Forgetting hides a memory, even if its file still
-contains it, and can be undone. P purges a memory: it is destroyed in the whole history.
+contains it, and can be undone. P purges a memory: it is destroyed in the whole history. v shows what changed since you
+last looked.
 """
     CSS = """
     MemoriesScreen #asked { display: none; background: $panel; }
@@ -330,6 +332,8 @@ contains it, and can be undone. P purges a memory: it is destroyed in the whole 
     def why_not(self, act: str) -> str | None:
         if act == "open" and self.memory_id is None:
             return "select a memory first"
+        if act == "review" and self.link.is_demo:
+            return "the demo has no changes to review"
         counts = {"type": self._page.types, "status": self._page.statuses, "identity": self._page.identity_versions}
         if act in counts and not counts[act]:
             return "the list contains no memory"
@@ -341,6 +345,12 @@ contains it, and can be undone. P purges a memory: it is destroyed in the whole 
         assert self.memory_id is not None
         self.is_outdated = True
         self.app.push_screen(MemoryScreen(self.agent_id, self.memory_id))
+
+    def do_review(self) -> None:
+        from lifeboat_tui.screens.memories.review_screen import ReviewScreen
+
+        self.is_outdated = True
+        self.app.push_screen(ReviewScreen(self.agent_id))
 
     def show_memory(self) -> None:
         self.follow_cursor()
