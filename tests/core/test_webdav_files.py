@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_core.errors import BadSetting
+from lifeboat_core.network import http_requests
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.probed_store.store_client import make_part_name
 from lifeboat_core.remotes.sealed.log_files import HeadMoved
@@ -26,8 +28,10 @@ from lifeboat_vault.errors import (
     RemoteRefused,
     RemoteTooLarge,
     RemoteUnreachable,
+    RemoteUntrusted,
     UnknownAtRemote,
 )
+from support.core.authorities import Authority
 from support.core.object_store import Conditions, Kept
 from support.core.sealed_logs import content_there
 from support.core.webdav_machines import TOKEN, WebdavMachine, shorten_waits, webdav_files
@@ -297,6 +301,48 @@ def test_a_redirect_is_not_followed_and_the_password_stays_here(server: SmallSer
         with pytest.raises(RemoteRefused, match="redirect"):
             laptop_at(server, tmp_path, faults.address).files().identity()
         assert other.asked == []
+
+
+def test_a_server_with_another_certificate_learns_nothing(server: SmallServer, tmp_path: Path) -> None:
+    with in_front_of(server.address, tls=Authority().serving()) as faults:
+        with pytest.raises(RemoteUntrusted, match="certificate authority"):
+            laptop_at(server, tmp_path, faults.address).files().identity()
+        assert faults.asked == [] and server.asked == []
+
+
+def test_a_server_with_an_older_tls_and_a_valid_certificate_is_used(
+    server: SmallServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority()
+
+    def trust() -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=authority.pem.decode())
+
+    monkeypatch.setattr(http_requests, "load_system_certificates", trust)
+    with in_front_of(server.address, tls=authority.serving(least=ssl.TLSVersion.TLSv1_2)) as faults:
+        assert laptop_at(server, tmp_path, faults.address).files().identity()
+
+
+def test_the_one_write_under_a_lease_ends_in_time(
+    blind: SmallServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later one could replace the head of a machine that took over."""
+    with in_front_of(blind.address) as faults:
+        laptop = laptop_at(blind, tmp_path, faults.address)
+        laptop.write(1)
+        before = blind.files[HEAD_PATH]
+        faults.asked.clear()
+        monkeypatch.setattr(webdav_client, "ONE_TRY", 1.0)
+        faults.plan(object_faults.stall, methods=["PUT"], key="head.json")
+        laptop.put(b"later")
+        with pytest.raises(RemoteUnreachable, match="did not end within 1 seconds"):
+            laptop.push()
+        assert [each.method for each in faults.asked if "head.json" in each.key].count("PUT") == 1
+        assert blind.files[HEAD_PATH] == before and faults.outwaited == 0
+        faults.heal()
+        monkeypatch.undo()
+        shorten_waits(monkeypatch)
+        assert laptop.push() == 1
 
 
 def test_a_server_without_basic_authentication_is_named(server: SmallServer, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.home.context import Context
@@ -53,5 +54,7 @@ def arrange_quietly(context: Context) -> list[str]:
     """Move misplaced credentials where that is possible now."""
     try:
         return arrange_credentials(context)
-    except (LifeboatError, OSError) as error:
-        return [f"Credentials of remotes could not be moved: {error}"]
+    except LifeboatError as error:
+        return [f"Credentials of remotes could not be moved: {error.message}"]
+    except OSError as error:
+        return [f"Credentials of remotes could not be moved: {describe_refusal(error)}"]

@@ -86,6 +86,23 @@ def read_spliced_archives(data: bytes) -> bool:
     return fuzz_archive.one_input(data)
 
 
+def read_a_listing(data: bytes) -> bool:
+    """Read the answer of a WebDAV server in two pieces."""
+    from lifeboat_core.remotes.webdav.webdav_listing import ListingReader
+    from lifeboat_vault.errors import RemoteDamaged
+
+    reader = ListingReader()
+    try:
+        for piece in (data[: len(data) // 2], data[len(data) // 2 :]):
+            reader.write(piece)
+        entries = reader.finish()
+    except RemoteDamaged:
+        return False
+    if any("/" in each.name or "/" in each.folder for each in entries):
+        raise AssertionError("a name of a listing is a path")
+    return True
+
+
 def _scans(module: str) -> Target:
     """Check that a tokenizer's leaves are in order, do not overlap, and stay inside of the text."""
 
@@ -311,6 +328,7 @@ TARGETS: dict[str, Target] = {
     "aionforge": hear_an_instance_of_aionforge,
     "cleaning": clean,
     "decoding": decode_disguises,
+    "webdav-listing": read_a_listing,
 }
 
 
@@ -338,6 +356,11 @@ def seeds(name: str) -> list[bytes]:
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())
     return {
         "json5": [b"// note\n{ gateway: { auth: { token: '0123456789abcdef', }, }, \"n\": [1e3, +.5, 0x1f,], }\n"],
+        "webdav-listing": [
+            b'<d:multistatus xmlns:d="DAV:"><d:response><d:href>/boat/a%20b</d:href><d:propstat><d:prop>'
+            b"<d:resourcetype><d:collection/></d:resourcetype><d:getcontentlength>4</d:getcontentlength></d:prop>"
+            b"<d:status>HTTP/1.1 200</d:status></d:propstat></d:response></d:multistatus>"
+        ],
         "dotenv": [b"# keys\nexport A='one two'\nB=\"three\\n\"\nC=four # five\n"],
         "toml": [
             b'# c\n[a.\'b\']\nc = """x\\u0061"""\nd = [1_0, {e.f = \'x\'}, 1979-05-27 07:32:00Z]\n[[g]]\nh = true\n'
