@@ -17,6 +17,7 @@ from support.adapters.profile_installs import make_obsidian, make_picoclaw
 from support.adapters.zeroclaw_made import make_zeroclaw
 from support.cli.cli_client import run
 from support.real import real_claude_code, real_codex, real_hermes, real_openclaw
+from support.real.captured_by_hook import HookedAgent
 from support.real.real_claude_code import RealClaudeCode
 from support.real.real_codex import RealCodex
 from support.real.real_hermes import RealHermes
@@ -26,6 +27,7 @@ from support.real.real_profiled import KEY, PROGRAMS, ProfiledProgram
 CLAWS = ("openclaw", "zeroclaw")
 """Their workspaces have the same files, so that either can be named for a workspace of the other."""
 REMEMBERED = "Boat seventeen lies at the north pier."
+LATER = "Boat seventeen lies at the south pier now."
 
 
 @dataclass
@@ -143,16 +145,24 @@ def test_the_program_goes_on_after_a_loss_with_what_it_wrote(
 ) -> None:
     made.require()
     program = machine.program(made)
-    agent = run("agents", "add", program.workspace)["id"]
+    agent = HookedAgent(run("agents", "add", program.workspace)["id"], tmp_path / "lifeboat", tmp_path)
+    run("daemon", "start")
+    try:
+        run("sync")  # so that the capture with which the daemon starts is no answer to the turn
+        with agent.captured():
+            program.remember(LATER)
+        run("sync")
+    finally:
+        run("daemon", "stop")
     settings = (program.workspace / program.settings).read_bytes()
     before = _files(program.workspace)
     shutil.rmtree(program.workspace)
     (program.workspace / program.settings).unlink(missing_ok=True)
-    run("restore", agent, "--yes")
+    run("restore", agent.id, "--yes")
     after = _files(program.workspace)
     assert (program.workspace / program.settings).read_bytes() == settings
     program.turn("Where is the boat?")
-    assert REMEMBERED in program.last_request()
+    assert LATER in program.last_request()
     assert {name: data for name, data in before.items() if not name.startswith(made.made_again)} == after
     assert KEY.encode() in settings
     assert [name for name, data in _files(tmp_path / "lifeboat").items() if KEY.encode() in data] == []

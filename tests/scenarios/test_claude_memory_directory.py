@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_core.agents.agent import list_agents
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.watch import make_watch_plan
 from support.adapters.profile_installs import make_claude_code, make_hermes, write_files
 from support.cli.cli_client import run
 
@@ -45,6 +48,15 @@ def test_its_memories_are_captured_and_come_back_after_the_loss_of_everything(is
     assert _names(isolated_home / "notes") == {"tide.md", "MEMORY.md"}
     assert not (home / PART).exists()
     assert run("sync")["agents"][0]["outcome"] == "unchanged"
+
+
+def test_the_daemon_watches_the_folder(isolated_home: Path) -> None:
+    home = _make(isolated_home)
+    run("agents", "add", home)
+    context = Context.open()
+    [agent] = list_agents(context)
+    watched = {Path(each.folder): each.only for each in make_watch_plan.plan_watching(context, agent).folders}
+    assert watched[isolated_home / "notes"] == ("*.md",)
 
 
 def test_a_restore_in_place_replaces_and_removes_memories_and_undo_brings_them_back(isolated_home: Path) -> None:

@@ -35,8 +35,8 @@ class HookedAgent:
 
     @contextlib.contextmanager
     def captured(self) -> Iterator[None]:
-        """Wait after a turn until the daemon captured the agent. Without the hook it would wait for ten minutes, or
-        until it scans the workspace again."""
+        """Wait after a turn until the daemon captured the agent. With `after_session` and no hook it would wait for ten
+        minutes, or until it scans the workspace again."""
         before = self.captures()
         yield
         until(lambda: self.captures() > before, "nothing was captured")

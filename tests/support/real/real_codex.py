@@ -26,6 +26,13 @@ name = "mock"
 base_url = "http://127.0.0.1:{real_openclaw.PORT}/v1"
 env_key = "MOCK_KEY"
 wire_api = "responses"
+
+[model_providers.quay]
+name = "quay"
+base_url = "http://127.0.0.1:9/v1"
+wire_api = "responses"
+experimental_bearer_token = "{KEY}-of-the-bearer"
+http_headers = {{ "X-Access" = "{KEY}-of-a-header" }}
 """
 
 
