@@ -365,7 +365,8 @@ def heard():
 heard()
 say(2, struct.pack(">I", 3) + EXTENSIONS)
 while True:
-    number = heard()[1:5]
+    request = heard()
+    number = request[1:5]
     ANSWER
 """
 
@@ -399,6 +400,31 @@ def test_a_hostile_server_is_given_up_in_time_and_without_much_memory(
     for work in (laptop.files().identity, laptop.log().examine_store, laptop.log().agents):
         with pytest.raises(RemoteError):
             work()
+
+
+_ID = "019a0000-0000-7000-8000-000000000001"
+_ROOT = f'{{"kind":"lifeboat sftp","version":1,"id":"{_ID}","created_at":"","sealed":true}}'.encode()
+
+
+@pytest.mark.parametrize("entries", ["bytes(4)", "struct.pack('>II', 1, 9) + next(names) + bytes(8)"])
+def test_a_listing_without_an_end_is_given_up(entries: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has a valid remote, and answers every part of a listing with no entry, or with one more."""
+    monkeypatch.setattr(ssh_pipe, "LISTING", 2.0)
+    answers = f"""kind, offset = request[0], 0
+    if kind == 4: say(101, number + bytes(4))
+    elif kind in (3, 11): say(102, number + b"\\0\\0\\0\\x01h")
+    elif kind in (7, 8, 17): say(105, number + struct.pack(">IQ", 1, len(ROOT)))
+    elif kind == 5: say(103, number + struct.pack(">I", len(ROOT)) + ROOT)
+    else: say(104, number + {entries})"""
+    text = _HOSTILE.replace("EXTENSIONS", repr(_PREFIX)).replace("ANSWER", answers)
+    text = f"import itertools\nROOT = {_ROOT!r}\nnames = (b'%09d' % each for each in itertools.count())\n{text}"
+    laptop = SftpMachine(
+        tmp_path / "laptop", "sftp://boat.example.com/srv/boat", write_program(tmp_path / "bin", text, sys.executable)
+    )
+    files = laptop.files()
+    assert files.identity() == _ID
+    with pytest.raises(RemoteUnreachable, match="not SFTP"):
+        files.agents()
 
 
 def test_an_ssh_that_is_killed_in_a_push_loses_nothing_and_the_next_push_mends_it(

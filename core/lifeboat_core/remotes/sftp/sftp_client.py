@@ -7,7 +7,9 @@ are read here, by the bytes that are really there.
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +48,7 @@ from paramiko.sftp_attr import SFTPAttributes
 from paramiko.sftp_client import SFTPClient
 from paramiko.ssh_exception import SSHException
 
+from lifeboat_core.remotes.sftp import ssh_pipe
 from lifeboat_core.remotes.sftp.sftp_answers import (
     AnswerFields,
     FileFacts,
@@ -53,7 +56,7 @@ from lifeboat_core.remotes.sftp.sftp_answers import (
     RefusedOperation,
     read_listing,
 )
-from lifeboat_core.remotes.sftp.ssh_pipe import TRANSFER, PipeBroken, SshPipe
+from lifeboat_core.remotes.sftp.ssh_pipe import FLUSHING, PipeBroken, SshPipe
 
 POSIX_RENAME = "posix-rename@openssh.com"
 HARD_LINK = "hardlink@openssh.com"
@@ -141,10 +144,13 @@ class SftpClient(SFTPClient):
     def ask(self, wanted: int, command: int, *words: Any) -> AnswerFields:
         """Send a request, and return the fields of an answer of the `wanted` kind."""
         with self._pipe.limited(), _understood():
-            kind, message = self._request(command, *words)  # type: ignore[attr-defined]
-            if kind != wanted:
-                raise GarbledAnswer
-            return AnswerFields(message.get_remainder())
+            return self._asked(wanted, command, *words)
+
+    def _asked(self, wanted: int, command: int, *words: Any) -> AnswerFields:
+        kind, message = self._request(command, *words)  # type: ignore[attr-defined]
+        if kind != wanted:
+            raise GarbledAnswer
+        return AnswerFields(message.get_remainder())
 
     def facts(self, path: str) -> FileFacts:
         """Return the attributes of a file or folder; a link is not followed."""
@@ -152,12 +158,13 @@ class SftpClient(SFTPClient):
 
     def entries(self, folder: str) -> dict[str, FileFacts]:
         """Return what a folder contains by name. Names that are not ASCII are left out."""
+        end = time.monotonic() + ssh_pipe.LISTING
         handle = self.ask(CMD_HANDLE, CMD_OPENDIR, folder.encode()).text()
         found: dict[str, FileFacts] = {}
         try:
             while True:
                 found.update(read_listing(self.ask(CMD_NAME, CMD_READDIR, handle)))
-                if len(found) > _MOST_ENTRIES:
+                if len(found) > _MOST_ENTRIES or time.monotonic() > end:
                     raise GarbledAnswer
         except RefusedOperation as answer:
             if answer.code != SFTP_EOF:
@@ -203,7 +210,7 @@ class SftpClient(SFTPClient):
             size = self.ask(CMD_ATTRS, CMD_FSTAT, handle).facts().size
             if limit is not None and size > limit:
                 raise GarbledAnswer
-            with self._pipe.limited(TRANSFER), _understood():
+            with self._pipe.limited(ssh_pipe.transfer_limit(size)), _understood():
                 for data in self._read_pieces(handle, size):
                     target.write(data)
         finally:
@@ -234,7 +241,7 @@ class SftpClient(SFTPClient):
         try:
             if mode is not None:
                 self.ask(CMD_STATUS, CMD_FSETSTAT, handle, _attributes(mode))
-            with self._pipe.limited(TRANSFER), _understood():
+            with self._pipe.limited(ssh_pipe.transfer_limit(_measure_rest(source))), _understood():
                 size = self._write_pieces(handle, source)
             self._flush(handle)
             if self.ask(CMD_ATTRS, CMD_FSTAT, handle).facts().size != size:
@@ -267,11 +274,19 @@ class SftpClient(SFTPClient):
 
     def _flush(self, handle: bytes) -> None:
         if FLUSH in self.extensions:
-            self.ask(CMD_STATUS, CMD_EXTENDED, FLUSH, handle)
+            with self._pipe.limited(FLUSHING, FLUSHING), _understood():
+                self._asked(CMD_STATUS, CMD_EXTENDED, FLUSH, handle)
 
     def _close_handle(self, handle: bytes) -> None:
         with contextlib.suppress(PipeBroken, RefusedOperation, GarbledAnswer):
             self.ask(CMD_STATUS, CMD_CLOSE, handle)
+
+
+def _measure_rest(source: BinaryIO) -> int:
+    start = source.tell()
+    size = source.seek(0, os.SEEK_END) - start
+    source.seek(start)
+    return size
 
 
 def _attributes(mode: int | None) -> SFTPAttributes:

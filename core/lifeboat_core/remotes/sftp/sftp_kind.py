@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ class SftpKind(RemoteKind):
         from lifeboat_core.remotes.sftp.sftp_log import SftpLog
         from lifeboat_core.remotes.sftp.ssh_pipe import SshPipe
 
+        if os.name == "nt":
+            raise RemoteRefused("SFTP remotes need a Unix system; on Windows use an endpoint or a folder")
         address = parse_sftp_address(config.url)
         home = SftpHome(
             context.files,

@@ -21,11 +21,19 @@ CONNECTING = 40.0
 """Seconds until the server has to speak SFTP. ssh itself gives up to connect after 15 seconds."""
 ASKING = 300.0
 """The same where ssh may ask the user on the terminal."""
-STALLED = 60.0
-"""Seconds without a byte after which a connection is given up. ssh notices a dead server after 45 seconds."""
-REQUEST = 120.0
-"""Seconds for one operation, unless it transfers a file."""
+STALLED = 120.0
+"""Seconds without a byte after which a server is given up that is connected and does not answer. ssh itself notices a
+dead connection after 45 seconds."""
+REQUEST = 180.0
+"""Seconds for one operation, unless it transfers or flushes a file."""
+LISTING = 600.0
+"""Seconds for all parts of a listing, which a hostile server could give without an end."""
+FLUSHING = 900.0
+"""Seconds until a server has written a large file to a slow disk. It answers nothing meanwhile."""
 TRANSFER = 24 * 3600.0
+"""Seconds for a transfer at most, see `transfer_limit`."""
+_SLOWEST = 4096
+"""Bytes per second."""
 _ENDING = 2.0
 _PIECE = 1 << 16
 _OPTIONS = (
@@ -52,6 +60,11 @@ class PipeBroken(OSError):
         self.problem = problem
         self.errors = errors
         self.exit_status = exit_status
+
+
+def transfer_limit(size: int) -> float:
+    """Return the seconds that a transfer of some bytes may take altogether."""
+    return min(TRANSFER, REQUEST + size / _SLOWEST)
 
 
 def ssh_words(program: str, address: SftpAddress, *, may_ask: bool) -> list[str]:
@@ -93,11 +106,12 @@ class SshPipe:
         return self._child.pid
 
     @contextmanager
-    def limited(self, seconds: float | None = None) -> Iterator[None]:
-        """Limit what is sent and received to some seconds altogether, by default `REQUEST`. A failure of the pipe is
-        raised at the end also if it showed only in an answer that could not be read."""
+    def limited(self, seconds: float | None = None, stalled: float | None = None) -> Iterator[None]:
+        """Limit what is sent and received to some seconds altogether, by default `REQUEST`, and each wait to `stalled`
+        seconds, by default `STALLED`. A failure of the pipe is raised at the end also if it showed only in an answer
+        that could not be read."""
         limit = REQUEST if seconds is None else seconds
-        self._limit(limit, min(limit, STALLED))
+        self._limit(limit, min(limit, STALLED if stalled is None else stalled))
         try:
             yield
         except PipeBroken:
