@@ -15,6 +15,7 @@ from lifeboat_core.processes.own_interpreter import make_own_command
 from support.cli.cli_client import run
 from support.cli.mcp_client import McpClient, connected_client
 from support.patience import patience
+from support.waiting import until
 
 MEMORY = "# Memory\n\n## Tea\n\nLikes green tea in the morning.\n\n## Boat\n\nThe red boat lies in the harbour.\n"
 TRAP = (
@@ -119,6 +120,20 @@ def test_a_command_without_a_grant_serves_nothing(harbour: Harbour) -> None:
     )
     assert (ended.returncode, ended.stdout) == (3, "")
     assert "lifeboat agents grant Juniper" in ended.stderr
+
+
+def test_the_daemon_tells_the_user_of_a_proposal_without_its_words(harbour: Harbour, client: McpClient) -> None:
+    run("daemon", "start")
+    try:
+        client.told("propose_label", label="the secret journey")
+        log = harbour.user_home / "lifeboat" / "logs" / "daemon.log"
+        told = until(
+            lambda: [line for line in log.read_text().splitlines() if '"what":"proposal"' in line],
+            lambda: f"a notice in {log.read_text()[-1000:]}",
+        )
+    finally:
+        run("daemon", "stop")
+    assert len(told) == 1 and "journey" not in log.read_text()
 
 
 # Threats ------------------------------------------------------------------------------------------------------------

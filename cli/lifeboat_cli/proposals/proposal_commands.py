@@ -29,7 +29,7 @@ def proposals() -> None:
     """List, show, accept or reject what agents propose."""
 
 
-@proposals.command("list", epilog=format_examples("lifeboat proposals", "lifeboat proposals list Juniper --all"))
+@proposals.command("list", epilog=format_examples("lifeboat proposals list", "lifeboat proposals list Juniper --all"))
 @click.argument("agent", required=False, type=AGENT)
 @click.option("--all", "everything", is_flag=True, help="Also list accepted, rejected and expired proposals.")
 @pager_option

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -62,17 +63,14 @@ def connected_client(agent: str, *, name: str = "test-client") -> Iterator[McpCl
         yield McpClient(portal, session)
 
 
-class _open(AsyncExitStack):
-    """A session over a server process."""
-
-    def __init__(self, server: StdioServerParameters, name: str) -> None:
-        super().__init__()
-        self._server, self._name = server, name
-
-    async def __aenter__(self) -> ClientSession:  # type: ignore[override]
-        await super().__aenter__()
-        streams = await self.enter_async_context(stdio_client(self._server))
-        about = Implementation(name=self._name, version="1")
-        session = await self.enter_async_context(ClientSession(*streams, client_info=about))
-        await session.initialize()
-        return session
+@asynccontextmanager
+async def _open(server: StdioServerParameters, name: str) -> AsyncIterator[ClientSession]:
+    """Open a session over a server process. The stream for errors that the client takes by default is the one of the
+    time of import, which pytest has closed."""
+    with TemporaryFile("w+") as errors:
+        async with (
+            stdio_client(server, errlog=errors) as streams,
+            ClientSession(*streams, client_info=Implementation(name=name, version="1")) as session,
+        ):
+            await session.initialize()
+            yield session

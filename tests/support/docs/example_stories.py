@@ -216,7 +216,7 @@ EXAMPLE_STORY = PageStory(
         "lifeboat keys recover --words-from words.txt": _bring_key_files,
         "lifeboat daemon run": _stop_daemon,
         "lifeboat mcp --agent Juniper": lambda machine: run("agents", "grant", "Juniper") and None,
-        "lifeboat proposals": make_proposals,
+        "lifeboat proposals list": make_proposals,
         "lifeboat daemon restart": _start_daemon,
         "lifeboat remote test stick --quick": _add_stick,
         "lifeboat remote add home - < join.txt": _write_token_and_join_line,
