@@ -85,7 +85,7 @@ SECTIONS = {
             "lifeboat_cli.commands.daemon_commands:daemon", "Control the daemon, which captures changes."
         ),
         "service": ListedCommand("lifeboat_cli.commands.service_commands:service", "Start the daemon at every login."),
-        "mcp": ListedCommand("lifeboat_cli.mcp.mcp_command:mcp", "Serve an agent its own past over MCP."),
+        "mcp": ListedCommand("lifeboat_cli.mcp.mcp_command:mcp", "Let an agent read its own past over MCP."),
         "config": ListedCommand("lifeboat_cli.commands.config_commands:config", "Show or change settings."),
         "doctor": ListedCommand("lifeboat_cli.commands.doctor_command:doctor", "Find problems and how to fix them."),
     },

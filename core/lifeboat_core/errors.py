@@ -364,7 +364,7 @@ class RecordError(DaemonError):
     )
     HOLDS_SECRET = ErrorCode(
         "memory_holds_secret",
-        "The former text contains a secret",
+        "The earlier text of the memory contains a secret",
         fix="lifeboat restore AGENT --dry-run",
         exit_status=3,
     )

@@ -250,7 +250,7 @@ def test_a_record_cannot_be_claimed_to_be_gone(path, purged):
     def claimed(document):
         document["records"].append([last.id, last.partition, last.position, last.leaf.digest.hex()])
 
-    with pytest.raises(SignatureError, match=f"{last.id} is missing in {last.partition}"):
+    with pytest.raises(SignatureError, match=f"{last.id} is missing from {last.partition}"):
         checked(edited(path, claimed))
 
 

@@ -225,7 +225,7 @@ class RemoteUntrusted(RemoteUnreachable):
 
 class RemoteBusy(RemoteError):
     code = "remote_busy"
-    title = "The remote is busy and asks to try again later"
+    title = "The remote is busy and cannot answer now"
     retryable = True
 
     def __init__(self, message: str, *, retry_after: float | None = None, fix: str | None = None) -> None:

@@ -119,7 +119,7 @@ class AdapterConformance(ABC):
         assert (first.prefix, first.folder) == (f"raw/{runtime}/", installation.workspace), (
             "the first root must be the workspace"
         )
-        assert first.only is None, "the root of the workspace must not limit the captured files (only must be None)"
+        assert first.only is None, "the root of the workspace must not limit the captured files (`only` must be None)"
         outside = {f"raw/{runtime}/{part}": folder for part, folder in installation.outside}
         assert {root.prefix: root.folder for root in others if root.prefix in outside} == outside, (
             "every part of the workspace that lies outside of it must be a root"

@@ -251,7 +251,7 @@ class DeltaReader:
             )
         entry = raw.get("entry")
         if entry is not None and (not isinstance(entry, str) or (entry and entry not in self._archive)):
-            raise ArchiveError.MISSING_ENTRY(f"the new content of {path} is missing in the delta", entry=str(entry))
+            raise ArchiveError.MISSING_ENTRY(f"the new content of {path} is missing from the delta", entry=str(entry))
         size = self._count(raw, "size") if "size" in raw else None
         if operation == "patch" and (not entry or size is None or not raw.get("sha256")):
             raise self._bad(

@@ -96,7 +96,7 @@ def decode_bundle_redactions(document: JsonObject | None, agent_id: str) -> Bund
     gone = sorted(map(_gone, list_of(document, "records", entry=archive_layout.REDACTIONS)), key=record_place)
     for record in gone:
         if not known.is_gone(record.leaf.digest):
-            raise SignatureError(f"the record {record.id} is missing in {record.partition}, but no purge removed it")
+            raise SignatureError(f"the record {record.id} is missing from {record.partition}, but no purge removed it")
     _check_once(gone)
     return BundleRedactions(known, tuple(gone), _metas(document))
 

@@ -78,7 +78,7 @@ def check_capabilities(found: Validation, identity: JsonObject, credentials: Jso
         for missing in sorted(set(capability.get("credential_ids", [])) - known):
             found.warn(
                 "dangling",
-                f"the capability {capability['name']!r} needs the credential {missing}, which is missing in the "
+                f"the capability {capability['name']!r} needs the credential {missing}, which is missing from the "
                 "archive",
                 entry,
             )
@@ -90,7 +90,7 @@ def check_attachment(found: Validation, item: JsonObject, digests: dict[str, str
     if path is None:
         return
     if path not in digests:
-        found.error("missing_entry", f"the file {path} is listed as included, but is missing in the archive", entry)
+        found.error("missing_entry", f"the file {path} is listed as included, but is missing from the archive", entry)
         return
     if sizes[path] != item["size_bytes"]:
         found.error(
@@ -106,7 +106,7 @@ def check_references(found: Validation, document: JsonObject, known: set[str]) -
         for missing in sorted(set(item.get("referenced_by", [])) - known):
             found.warn(
                 "dangling",
-                f"the attachment {item['filename']} refers to the record {missing}, which is missing in the archive",
+                f"the attachment {item['filename']} refers to the record {missing}, which is missing from the archive",
                 archive_layout.ATTACHMENTS,
             )
 

@@ -69,7 +69,7 @@ class RecordChecks:
             if target not in self.known and target not in self.purged:
                 self.found.warn(
                     "dangling",
-                    f"the field {field_name} refers to the record {target}, which is missing in the archive",
+                    f"the field {field_name} refers to the record {target}, which is missing from the archive",
                     *place,
                 )
 

@@ -305,13 +305,13 @@ def _check_index(run: _SnapshotCheck, memory: JsonObject) -> None:
         if path not in run.digests:
             run.found.error(
                 "missing_entry",
-                f"the index lists the memories of the file {path}, which is missing in the archive",
+                f"the index lists the memories of the file {path}, which is missing from the archive",
                 entry,
             )
         for missing in sorted({str(item) for item in listed} - run.records.known):
             run.found.error(
                 "unknown_record",
-                f"the index lists the record {missing} for the file {path}, but the record is missing in the archive",
+                f"the index lists the record {missing} for the file {path}, but the record is missing from the archive",
                 entry,
             )
 

@@ -34,4 +34,4 @@ def _check_group(
             "vectors", f"the file of vectors {group.file} ends before the last vector of the model {group.model}", index
         )
     for missing in sorted(set(group.records) - known):
-        found.warn("dangling", f"a vector belongs to the record {missing}, which is missing in the archive", index)
+        found.warn("dangling", f"a vector belongs to the record {missing}, which is missing from the archive", index)

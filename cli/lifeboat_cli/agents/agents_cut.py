@@ -52,8 +52,8 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
             )
         if not (done.cut or done.left):
             session.output.line(
-                "These files contain no text that looks like a secret now. Such text will be "
-                "removed from later captures."
+                "No text in these files looks like a secret at the moment. If such text "
+                "appears later, captures will remove it."
             )
         for path in done.left:
             session.output.line(f"Still captured in plain text: {path_text(path)}")
@@ -103,8 +103,8 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
             session.output.line(f"Captured in plain text from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.in_clear or done.still_cut):
             session.output.line(
-                "These files contain no text that looks like a secret now. Such text will stay in "
-                "later captures, in plain text."
+                "No text in these files looks like a secret at the moment. If such text "
+                "appears later, captures will keep it in plain text."
             )
         for path in done.still_cut:
             session.output.line(

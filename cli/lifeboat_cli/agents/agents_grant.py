@@ -32,8 +32,8 @@ def grant(session: CommandSession, agent: str, expires: int | None, undo_own: bo
     """Let an agent read its own history and memories, and make proposals, through `lifeboat mcp`.
 
     The agent gets no access to other agents, keys, credentials, remotes, purges or settings. A proposal changes nothing
-    until you accept it: `lifeboat proposals`. A second grant replaces the first one, and ends servers that run under
-    it. To end a grant: `lifeboat agents revoke`.
+    until you accept it: `lifeboat proposals`. A second grant replaces the first one, and ends each
+    `lifeboat mcp` that runs under the first one. To end a grant: `lifeboat agents revoke`.
     """
     from lifeboat_core.agents.session_hook_setup import make_hook_order
     from lifeboat_core.grants.agent_grant import give_grant

@@ -156,7 +156,10 @@ def _drilled(
     if due_checks.is_past(known.drilled_at or agent.added_at or None, every + due_checks.LONGEST_DEFERRED, now):
         fix = f"lifeboat verify {quote_argument(agent.name)} --remote {quote_argument(config.name)}"
         yield DoctorFinding(
-            DoctorLevel.WARNING, subject, "no test restore was made from this remote for more than a month", fix
+            DoctorLevel.WARNING,
+            subject,
+            "the last test restore from this remote was more than a month ago, or there was none",
+            fix,
         )
     elif known.drilled_at is not None:
         age = (now - times.parse_time(known.drilled_at)).total_seconds()

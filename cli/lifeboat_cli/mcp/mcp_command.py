@@ -13,7 +13,7 @@ from lifeboat_core.agents.agent import find_agent
 
 
 @click.command(
-    short_help="Serve an agent its own past (Model Context Protocol).",
+    short_help="Let an agent read its own past (Model Context Protocol).",
     epilog=format_examples("lifeboat agents grant Juniper", "lifeboat mcp --agent Juniper"),
 )
 @click.option("--agent", type=AGENT, required=True, help="Serve this agent, and no other.")

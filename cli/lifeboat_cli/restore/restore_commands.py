@@ -331,7 +331,7 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
     """Restore an agent into a temporary directory, compare every byte, and delete the directory.
 
     Damaged files are repaired from the workspace or from a remote, and damaged database rows of the history from a
-    remote. Exit status 1 if the history is damaged, or if files of the agent are missing in it because they are too
+    remote. Exit status 1 if the history is damaged, or if files of the agent are missing from it because they are too
     large or unreadable.
     """
     from lifeboat_core.restore.plan_opening import find_sequence_at
@@ -361,11 +361,11 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
         for damage in report["damaged"]:
             session.output.warn(f"{damage}; the captured content is equal to the file in the workspace")
         for reason in report["not_captured"]:
-            session.output.warn(f"missing in this sequence: {reason}")
+            session.output.warn(f"missing from this sequence: {reason}")
         problems = count_text(len(report["mismatches"]), "problem")  # Not all of them need to be in this sequence.
         verdict = f"has {problems}" if report["mismatches"] else "is verified: every byte was written and compared"
         if missing:
-            verdict += f"; {count_text(missing, 'file')} of the agent missing in this sequence"
+            verdict += f"; {count_text(missing, 'file')} of the agent missing from this sequence"
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")

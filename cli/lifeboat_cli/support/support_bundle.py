@@ -69,7 +69,11 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
         ("status.json", "state of each agent, with a number instead of a name", _status),
         ("sizes.json", "sizes and row counts of vaults and caches", _sizes),
         ("home.json", "number of files in the home directory, by permission", _home),
-        ("remotes.json", "remotes, with numbers instead of names: kind and state of each agent", _remotes),
+        (
+            "remotes.json",
+            "for each remote (a number instead of its name): its kind, and the state of each agent on it",
+            _remotes,
+        ),
         ("service.json", "the daemon: whether it runs, its counters, and the number of events of each kind", _service),
     )
     return [BundlePart(name, what, _or_error(gather, context)) for name, what, gather in gathered]

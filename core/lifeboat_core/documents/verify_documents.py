@@ -28,8 +28,8 @@ class Verified(msgspec.Struct, frozen=True):
     not_captured: tuple[str, ...] = ()
     over_limit: int = 0
     unread: int = 0
-    """files missing in the newest sequence; how many of them wait for a higher limit; how many could not be read. With
-    one of the last two the exit status is 1"""
+    """files missing from the newest sequence; how many of them wait for a higher limit; how many could not be read.
+    With one of the last two the exit status is 1"""
     signed: bool = True
     whole: bool = False
     """whether the sequence is signed; whether every sequence was checked"""

@@ -138,7 +138,7 @@ def _check_base(base: int, before: int | None) -> None:
     """Refuse a delta whose base is not the state before it: the service lacks a state in between."""
     if base != before:
         earlier_sequence = (
-            "the history has no earlier sequence" if before is None else f"the sequence before it is {before}"
+            "the history has no earlier sequence" if before is None else f"the preceding sequence is {before}"
         )
         raise ExchangeError.HOSTED_HISTORY(f"the delta is based on sequence {base}, but {earlier_sequence}")
 

@@ -106,7 +106,7 @@ def request_undo(context: Context, vault: Vault, session: ServerSession, record_
     edited = next(row for row in vault.sequences() if row.number > plan.sequence)
     if not _is_own_edit(edited, session):
         raise GrantError.NOT_OWN_EDIT(
-            f"the memory {plan.record_id} was not edited since this session started",
+            f"the memory {plan.record_id} has not been edited since this MCP session started",
             fix=f"lifeboat records show {quote_argument(session.agent.name)} {plan.record_id}",
         )
     return Request(UNDO_EDIT, plan.sequence, memory=plan.record_id, edited=edited.number, reason=_cleaned(reason))

@@ -245,7 +245,7 @@ class _Replication:
                 return self._waiting(f"{size_text(bundle.size)} of data wait to be sent: {why}", DEFERRED)
             if there is None:
                 self._remote.register(self._agent.id, self._agent.name, self._agent.runtime)
-                self._exchange()  # before states: it explains bytes that are missing in them
+                self._exchange()  # before states: it explains bytes that are missing from them
             sent = {"number": target.number, "digest": target.digest.hex()}
             acknowledged_states.note_acknowledged(self._vault, self._config.id, name=self._config.name, sent=sent)
             head = self._remote.push(

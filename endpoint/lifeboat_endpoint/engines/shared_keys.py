@@ -116,7 +116,7 @@ class ObjectKeyDocuments:
         newest = find_newer(listed, than=missing)
         if newest is None:
             older_version_note = ", which has only an older version" if set(listed) - {missing} else ""
-            raise errors.VaultDamaged(f"{self.name} is missing in the object store{older_version_note}")
+            raise errors.VaultDamaged(f"{self.name} is missing from the object store{older_version_note}")
         found = self._there(newest)
         self._check_source(found)
         written = times.to_text(self._engine.clock.now())
@@ -127,7 +127,7 @@ class ObjectKeyDocuments:
     def _there(self, key: str) -> bytes:
         found = self._engine.document(key)
         if found is None:
-            raise errors.VaultDamaged(f"{self.name} is missing in the object store")
+            raise errors.VaultDamaged(f"{self.name} is missing from the object store")
         return found
 
     def _check_source(self, data: bytes) -> None:

@@ -85,7 +85,7 @@ WORK_STATUSES = ("todo", "in_progress", "blocked", "done", "dropped")
 UNAVAILABLE = (
     "importance, surprise, access counts, pins",
     "subject, object, confidence and source spans of facts",
-    "validity windows, contradictions and all other edges",
+    "validity windows, and all relations between memories, for example contradictions",
     "aliases and attributes of entities",
     "keywords, context and sources of notes",
     "body and parameters of skills",

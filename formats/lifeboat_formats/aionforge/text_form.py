@@ -57,7 +57,7 @@ def parse_memories(text: str) -> Iterator[TaggedMemory]:
             raise UnreadableAnswer("the answer of Aionforge ends in the middle of a memory")
         body = text[end + 1 : close]
         if "<" in body:
-            raise UnreadableAnswer("the end mark of a memory is missing in Aionforge's answer")
+            raise UnreadableAnswer("the end mark of a memory is missing from Aionforge's answer")
         yield TaggedMemory(_attributes(text[start + len(_OPEN) : end]), unescape_text(body))
         at = close + len(_CLOSE)
 

@@ -254,7 +254,7 @@ class HomeKeys(HomeIdentity):
         """Return 64 hexadecimal digits that are equal for equal values and meaningless on another machine."""
         key = self._fingerprint_key()
         if key is None:
-            raise NoKey("this machine has no fingerprint key", fix=MAKE)
+            raise NoKey("this machine does not have the key for fingerprints of secrets", fix=MAKE)
         return hashlib.blake2b(value, key=key, digest_size=32, person=b"lifeboat-print").hexdigest()
 
     def _fingerprint_key(self) -> bytes | None:

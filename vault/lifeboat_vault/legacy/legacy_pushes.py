@@ -246,7 +246,7 @@ def _taken(reader: SnapshotReader, entry: Entry) -> EntryPut:
 
 
 def _next_entries(state: VaultState, reader: SnapshotReader, known: list[Partition]) -> dict[str, EntryPut | None]:
-    """Return changed entries, and None for those missing in the snapshot."""
+    """Return changed entries, and None for those missing from the snapshot."""
     sent = {entry.path: entry for entry in _kept(reader)}
     gone = (entry.path for entry in state.entries() if entry.path not in sent)
     changed = {path: _taken(reader, entry) for path, entry in sent.items() if not _is_there(state, entry)}

@@ -213,7 +213,7 @@ class SequenceCommit:
         if put.leaf is None and live is not None:
             return int(live[0])
         if put.leaf is None:
-            raise DraftInvalid(f"the content of {path} is missing in the change and in the newest sequence")
+            raise DraftInvalid(f"the content of {path} is missing from the change and from the newest sequence")
         if live is not None and live[2] == put.leaf.digest:
             return int(live[0])
         if self._known.applied.naming(put.leaf.digest) is None:

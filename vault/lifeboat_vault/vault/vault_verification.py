@@ -370,7 +370,7 @@ class Verifier:
             result.found(
                 "audit",
                 f"purge {redaction_id}",
-                "this purge is either missing in the audit log or missing among the stored purges",
+                "this purge is either missing from the audit log or missing from the stored purges",
             )
 
 

@@ -42,10 +42,10 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     412: (StaleBase, "another machine wrote a sequence to the remote first"),
     413: (RemoteTooLarge, "the request is larger than the server accepts"),
     422: (RemoteRefused, "the server refused the data"),
-    425: (RemoteBusy, "the server asks to retry later"),
-    429: (RemoteBusy, "the server asks to retry later"),
+    425: (RemoteBusy, "the server is too busy to answer now"),
+    429: (RemoteBusy, "the server is too busy to answer now"),
     502: (RemoteBusy, "a proxy cannot reach the server"),
-    503: (RemoteBusy, "the server asks to retry later"),
+    503: (RemoteBusy, "the server is too busy to answer now"),
     504: (RemoteBusy, "a proxy cannot reach the server"),
     507: (RemoteFull, "no space is left on the remote"),
 }

@@ -42,8 +42,8 @@ def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> error
         )
     if answer.keyless:
         said = (
-            f"{store}, while {doing}: no credentials were found in the environment, in a file or "
-            "in the identity of this machine"
+            f"{store}, while {doing}: no credentials were found in environment variables or in a "
+            "credentials file, and the cloud provides none for this machine"
         )
         kind = errors.VaultUnusable if 400 <= answer.status < 500 else errors.VaultBusy
         return kind(said, fix=KEYS_COME_FROM[store.scheme])
