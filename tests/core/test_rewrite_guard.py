@@ -9,6 +9,8 @@ import pytest
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.capture import rewrite_guard
+from lifeboat_core.health import status_gathering
+from lifeboat_core.review import review_inbox
 from lifeboat_core.settings import config_file
 from support.core.protected import Protected
 
@@ -99,3 +101,20 @@ def test_lines_that_moved_are_not_rewritten(before: bytes, after: bytes, share: 
 def test_a_small_file_is_never_a_rewrite() -> None:
     assert rewrite_guard.judge_rewrite("raw/x/n.md", "n.md", b"word\n" * 70, b"") is None
     assert rewrite_guard.judge_rewrite("raw/x/n.md", "n.md", b"word\n" * 80, b"") is not None
+
+
+def test_status_counts_the_changes_since_the_last_look_only_with_the_setting(tmp_path: Path) -> None:
+    def count() -> int:
+        return status_gathering.gather_facts(ada.context, ada.agent).unreviewed
+
+    ada = protected(tmp_path, "off")
+    ada.write("memory/new.md", "## New\n\nText.\n")
+    ada.capture()
+    assert count() == 0
+    config_file.write_config(ada.context.home, SystemFiles(), "review", "inform")
+    assert count() == 1
+    review_inbox.approve_all(ada.context, ada.agent)
+    assert count() == 0
+    ada.write("memory/new.md", "## New\n\nOther text.\n")
+    ada.capture()
+    assert count() == 1

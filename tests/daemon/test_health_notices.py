@@ -74,6 +74,40 @@ def test_a_new_proposal_is_told_once_and_without_its_words() -> None:
     assert heard == [[], said, [], said, []]
 
 
+def _digests(*steps: tuple[float, int]) -> list[str]:
+    """Return the texts of the digests: each step waits for hours, and then has this number of unreviewed changes."""
+    told, now, heard = NoticeState(), START, []
+    for hours, unreviewed in steps:
+        now += timedelta(hours=hours)
+        found = notice_rules.decide_agent_notices(agent(unreviewed=unreviewed), told, now)
+        told = NoticeState.from_json(found.told.to_json())
+        assert (found.look_again is not None) is bool(unreviewed)
+        heard += [one.text for one in found.notices if one.kind == "digest"]
+    return heard
+
+
+def test_unreviewed_changes_are_counted_once_a_day() -> None:
+    assert _digests((0, 2), (1, 5), (22, 6)) == []
+    assert _digests((0, 2), (24, 5), (1, 7), (22, 8)) == ["5 changes of memories since you last looked"]
+    assert len(_digests((0, 2), (24, 5), (24, 7))) == 2
+
+
+def test_the_same_number_is_not_told_again_and_a_look_begins_a_new_day() -> None:
+    assert len(_digests((0, 2), (24, 2), (24, 2))) == 1
+    assert _digests((0, 2), (23, 0), (2, 1), (23, 1)) == []
+
+
+def test_a_clock_that_was_set_back_delays_a_digest_by_a_day_at_most() -> None:
+    assert len(_digests((100, 2), (-50, 2), (24, 2))) == 1
+
+
+def test_a_digest_names_the_command_and_needs_nobody() -> None:
+    told = NoticeState(digest_at=times.to_text(START - timedelta(days=1)))
+    (notice,) = notice_rules.decide_agent_notices(agent(unreviewed=1), told, START).notices
+    assert (notice.kind, notice.fix, notice.is_urgent) == ("digest", "lifeboat review ada", False)
+    assert notice.text == "1 change of a memory since you last looked"
+
+
 def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end() -> None:
     person = Person()
     person.stays("error", 3600)

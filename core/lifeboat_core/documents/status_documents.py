@@ -114,6 +114,8 @@ class Agent(msgspec.Struct, frozen=True):
     proposals: int = 0
     newest_proposal: int = 0
     """number of its open proposals, and the number of the newest"""
+    unreviewed: int = 0
+    """number of changes of memories since the last look (`review`), 0 if the setting `review` is `off`"""
     remotes: tuple[Remote, ...] = ()
     at_work: bool = False
     """whether the daemon is working on it"""

@@ -86,7 +86,8 @@ class StatusFacts(msgspec.Struct, frozen=True):
     `unreadable`: why facts are missing. If the vault could not be opened, `vault_opened` is False and `vault_fix` is
     the command that helps. `verified_sequence` is the newest verified sequence in this vault, `vault_bytes` the vault's
     size. `grant` is the grant of access to its own past (`agent_grant.Grant`), None for none; `proposals` counts its
-    open proposals, `newest_proposal` is the number of the newest of them. `kept_out` are names of files that contain
+    open proposals, `newest_proposal` is the number of the newest of them. `unreviewed` counts the changes of memories
+    since the last look, 0 if the setting `review` is `off`. `kept_out` are names of files that contain
     purged text, `purged_again` of those in which a purged value was captured in other words, `gaps` of those that a
     restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
     """
@@ -124,6 +125,7 @@ class StatusFacts(msgspec.Struct, frozen=True):
     grant: JsonObject | None = None
     proposals: int = 0
     newest_proposal: int = 0
+    unreviewed: int = 0
 
     def to_json(self) -> JsonObject:
         found: JsonObject = msgspec.to_builtins(self)
@@ -151,7 +153,7 @@ class AgentStatus:
     the folder does not exist. `last_verified_at` is of the remote that was verified last, which `verified_in` names; of
     this machine's vault if there is no required remote, or none was ever verified. `lookalikes` counts the places that
     look like a secret and are captured in plain text, `not_looked_into` the files that are not searched for secrets;
-    `kept_out`, `purged_again`, `grant`, `proposals` and `newest_proposal` are as in `StatusFacts`.
+    `kept_out`, `purged_again`, `grant`, `proposals`, `newest_proposal` and `unreviewed` are as in `StatusFacts`.
 
     Only the daemon knows `at_work` (a job of this agent runs), `waits_for` (what captures wait for) and `unwatched`
     (why not every change is noticed immediately).
@@ -190,6 +192,7 @@ class AgentStatus:
     grant: JsonObject | None = None
     proposals: int = 0
     newest_proposal: int = 0
+    unreviewed: int = 0
     remotes: tuple[RemoteFacts, ...] = ()
     at_work: bool = False
     waits_for: str | None = None
@@ -351,6 +354,7 @@ def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, 
         grant=seen.grant,
         proposals=seen.proposals,
         newest_proposal=seen.newest_proposal,
+        unreviewed=seen.unreviewed,
         remotes=seen.remotes,
     )
 
@@ -359,6 +363,8 @@ def _remarks(seen: StatusFacts, agent: Agent, now: datetime) -> Iterator[StatusR
     """Yield remarks on an agent that do not affect its state."""
     if seen.proposals:
         yield StatusReason("", "proposals", _proposals_words(seen.proposals, agent))
+    if seen.unreviewed:
+        yield StatusReason("", "unreviewed", _unreviewed_words(seen.unreviewed, agent))
     if seen.grant is not None:
         yield StatusReason("", "granted", _grant_words(seen.grant, agent, now))
     yield from (StatusReason("", "last_capture", reason) for reason in seen.reasons)
@@ -382,6 +388,11 @@ def _remarks(seen: StatusFacts, agent: Agent, now: datetime) -> Iterator[StatusR
 def _proposals_words(count: int, agent: Agent) -> str:
     waiting = count_text(count, "proposal of the agent waits", "proposals of the agent wait")
     return f"{waiting} for your decision; to list them: lifeboat proposals list {quote_argument(agent.name)}"
+
+
+def _unreviewed_words(count: int, agent: Agent) -> str:
+    changes = count_text(count, "change of a memory", "changes of memories")
+    return f"{changes} since you last looked; to see them: lifeboat review {quote_argument(agent.name)}"
 
 
 def _grant_words(grant: JsonObject, agent: Agent, now: datetime) -> str:

@@ -10,8 +10,9 @@ from lifeboat_alf.common.size_texts import size_text
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents import lost_agents, withheld_items
 from lifeboat_core.agents.agent import Agent, list_agents
-from lifeboat_core.capture import mass_loss_guard, not_captured, secret_lookalikes
+from lifeboat_core.capture import mass_loss_guard, not_captured, rewrite_guard, secret_lookalikes
 from lifeboat_core.capture.capture_report import FAILED, LAST_CAPTURE, ROOT_MISSING
+from lifeboat_core.errors import ConfigError
 from lifeboat_core.grants.agent_grant import read_grant
 from lifeboat_core.grants.proposals import expire_old, read_book
 from lifeboat_core.health.agent_status import (
@@ -38,11 +39,13 @@ from lifeboat_core.health.agent_status import (
 )
 from lifeboat_core.health.sleep_ledger import measure_awake_time
 from lifeboat_core.history import vault_quota
+from lifeboat_core.history.sequence_counts import read_counts
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import is_there
 from lifeboat_core.machine import clock_trust
 from lifeboat_core.purge.keep_out import FOUND, read_kept_out_lines, read_met_values
 from lifeboat_core.remotes import remote_facts as remote_facts
+from lifeboat_core.review.reviewed_until import ReviewedUntil
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_core.system_refusals import convert_system_errors
@@ -191,9 +194,26 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> St
         grant=None if grant is None else grant.to_json(context.now()),
         proposals=len(waiting),
         newest_proposal=max((one.number for one in waiting), default=0),
+        unreviewed=_count_unreviewed(context, agent, vault),
         remotes=remote_facts.gather_remote_facts(context, vault, head),
         unreadable=cache_problem,
     )
+
+
+def _count_unreviewed(context: Context, agent: Agent, vault: Vault) -> int:
+    """Return how often memories changed since the last look, by the counts of the kept sequences. The review itself
+    compares texts and may show fewer."""
+    try:
+        if context.setting("review", agent) == rewrite_guard.OFF:
+            return 0
+    except ConfigError:  # `status` says what is wrong with it
+        return 0
+    seen = ReviewedUntil.load(vault).sequence
+    first = next(iter(vault.sequences(limit=1)), None)
+    if first is None:
+        return 0
+    rows = vault.sequences(first.number if seen is None else seen)
+    return sum(sum(read_counts(row.counts).get("records", {}).values()) for row in rows)
 
 
 def _shut(context: Context, vault: Vault) -> tuple[str, ...]:

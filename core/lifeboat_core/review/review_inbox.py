@@ -1,8 +1,4 @@
-"""The inbox of memory changes since the user last looked, and what the user decides about them.
-
-The vault's decision `review` is {"sequence", "time", "approved": {memory id: sequence of the approved change}}: changes
-up to `sequence` are approved, and later ones one by one. It is neither signed nor sent.
-"""
+"""The inbox of memory changes since the user last looked, and what the user decides about them."""
 
 from __future__ import annotations
 
@@ -19,29 +15,10 @@ from lifeboat_core.memories.memory_undo import MemoryUndoReport, undo_record
 from lifeboat_core.restore.plan_opening import find_sequence_at
 from lifeboat_core.review.change_marks import ChangeMark, KnownMemory, mark_changes
 from lifeboat_core.review.memory_changes import TextChange, collect_changes
+from lifeboat_core.review.reviewed_until import DECISION, ReviewedUntil
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.vault import Vault
-
-DECISION = "review"
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewedUntil:
-    """What the user approved: every change up to `sequence` (None: the user never looked), and single later ones."""
-
-    sequence: int | None
-    time: str | None
-    approved: Mapping[str, int]
-
-    @classmethod
-    def load(cls, vault: Vault) -> ReviewedUntil:
-        found = vault.get(DECISION) or {}
-        return cls(found.get("sequence"), found.get("time"), found.get("approved") or {})
-
-    def covers(self, change: TextChange) -> bool:
-        is_old = self.sequence is not None and change.sequence <= self.sequence
-        return is_old or self.approved.get(change.id, -1) >= change.sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ notice is never sent twice.
 - While the state lasts, it is reported again after 1, 3, 7, 14 and 30 days, counted from the last verified copy or from
   the beginning of the trouble, whichever is longer ago.
 - A proposal of an agent is reported once, without its words.
+- Changes of memories that wait for a review are counted once a day (setting `review`), without any text.
 - Agents that are not protected are reported when they are first found.
 """
 
@@ -41,14 +42,14 @@ NOT_AGAIN_FOR = 3600.0
 DAY = 86400.0
 AGES = (1, 3, 7, 14, 30)
 """Days after which a lasting state is reported again."""
-AGE, OFFER, PROPOSAL = "age", "offer", "proposal"
+AGE, OFFER, PROPOSAL, DIGEST = "age", "offer", "proposal", "digest"
 """Kinds of notices that are not states."""
 HOME = ""
 """The subject of problems that concern no single agent."""
 
 
 class UserNotice(msgspec.Struct, frozen=True):
-    """A notice for people. `kind` is a state, `age`, `offer` or `proposal`; `subjects` are the ids of the
+    """A notice for people. `kind` is a state, `age`, `offer`, `proposal` or `digest`; `subjects` are the ids of the
     agents it is about; `text` describes the situation, `fix` is the command that helps; `headline` is the title
     without the name of the agent. None of them contains a file name, a directory or any content."""
 
@@ -78,7 +79,8 @@ class UserNotice(msgspec.Struct, frozen=True):
 class NoticeState(msgspec.Struct, frozen=True):
     """What was sent about one subject. `state` is the present state and `since` its beginning; `said` is the last
     reported state and `said_at` when each state was reported; `age` is the largest number of days that was reported,
-    `proposal` the number of the newest proposal that was."""
+    `proposal` the number of the newest proposal that was. `digest` is the last reported number of changes of memories,
+    `digest_at` when it was reported, or when the first of them was seen."""
 
     state: str = OK
     since: str | None = None
@@ -87,6 +89,8 @@ class NoticeState(msgspec.Struct, frozen=True):
     trouble_since: str | None = None
     age: int = 0
     proposal: int = 0
+    digest: int = 0
+    digest_at: str | None = None
 
     def to_json(self) -> JsonObject:
         found: JsonObject = msgspec.to_builtins(self)
@@ -114,11 +118,35 @@ def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -
     """Decide the notices about one agent."""
     verified = None if agent.last_verified_at is None else times.parse_time(agent.last_verified_at)
     subject = _NoticeSubject(agent.id, agent.name, _alarm(agent.state), _trouble(agent), agent.fix, verified)
-    decided = _news(subject, told, now)
+    decided = _with_digest(_news(subject, told, now), subject, agent, now)
     if agent.newest_proposal <= told.proposal:
         return decided
     told = msgspec.structs.replace(decided.told, proposal=agent.newest_proposal)
     return NoticeDecision([*decided.notices, _of_proposals(subject, agent)], told, decided.look_again)
+
+
+def _with_digest(decided: NoticeDecision, subject: _NoticeSubject, agent: AgentStatus, now: datetime) -> NoticeDecision:
+    """Add the number of unreviewed changes of memories, a day after the first of them or after the last digest, if it
+    is another number."""
+    told = decided.told
+    if not agent.unreviewed:
+        return decided._replace(told=msgspec.structs.replace(told, digest=0, digest_at=None))
+    begun = now if told.digest_at is None else times.parse_time(told.digest_at)
+    left = DAY - (now - begun).total_seconds()
+    if 0 < left <= DAY:
+        begin = msgspec.structs.replace(told, digest_at=times.to_text(begun))
+        return decided._replace(told=begin, look_again=min(left, decided.look_again or left))
+    is_due = left <= DAY  # otherwise the clock was set back, and a new day begins
+    is_news = is_due and agent.unreviewed != told.digest
+    counted = agent.unreviewed if is_due else told.digest
+    new = msgspec.structs.replace(told, digest=counted, digest_at=times.to_text(now))
+    notices = [*decided.notices, *([_of_digest(subject, agent)] if is_news else [])]
+    return NoticeDecision(notices, new, min(DAY, decided.look_again or DAY))
+
+
+def _of_digest(subject: _NoticeSubject, agent: AgentStatus) -> UserNotice:
+    text = f"{count_text(agent.unreviewed, 'change of a memory', 'changes of memories')} since you last looked"
+    return _notice(DIGEST, subject, "memories changed", text, f"lifeboat review {quote_argument(agent.name)}")
 
 
 def _of_proposals(subject: _NoticeSubject, agent: AgentStatus) -> UserNotice:
