@@ -156,6 +156,8 @@ def test_what_is_no_line_is_refused_and_not_repeated(context: Context, text: str
         ("https//boat.example.com", "https://boat.example.com"),
         ("http//boat.example.com", "http://boat.example.com"),
         ("boat.example.com", "https://boat.example.com"),
+        ("davs://cloud.example.com/dav/ada", "webdav+https://cloud.example.com/dav/ada"),
+        ("webdav://cloud.example.com/dav/ada", "webdav+https://cloud.example.com/dav/ada"),
         ("boat.example.com:8443/x", "https://boat.example.com:8443/x"),
     ],
 )
@@ -185,6 +187,7 @@ def test_a_relative_path_is_meant_from_here(tmp_path: Path, monkeypatch: pytest.
         f"lifebaot+https://{SECRET}@boat.example.com/",
         f"lifeboat+http:s//{SECRET}@boat.example.com/",
         f"htps://{SECRET}@boat.example.com/",
+        f"davs://ada:{SECRET}@lifeboat.example.com/",
     ],
 )
 def test_a_mistyped_join_line_is_not_repeated(context: Context, text: str) -> None:

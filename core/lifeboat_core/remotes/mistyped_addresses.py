@@ -17,6 +17,8 @@ from lifeboat_vault.remote.join_lines import PREFIX, is_join_line
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(:/+|:|/+)(?=.*/|.*\.|.*@)")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _HOST = re.compile(r"(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+)(:\d+)?(/\S*)?")
+_OTHER_NAMES = {name: "webdav+https" for name in ("dav", "davs", "webdav", "webdavs")}
+"""Schemes that other programs use, with the one of an installed kind that is meant."""
 _JOIN_SCHEME = f"{PREFIX}https"
 
 
@@ -47,6 +49,12 @@ def _refuse_scheme(name: str, text: str) -> None:
         return
     schemes = [*remote_kinds.list_schemes(), _JOIN_SCHEME]
     meant = difflib.get_close_matches(found[1].lower(), schemes, n=1, cutoff=0.7)
+    other_name = _OTHER_NAMES.get(found[1].lower())
+    if other_name is not None and "@" not in text:
+        raise BadSetting(
+            f"{found[0]!r} is not a known scheme; the address of a WebDAV folder begins with {other_name}://",
+            fix=_add_command(name, f"{other_name}://{text[found.end() :]}"),
+        )
     if not meant:
         return
     if meant[0] == _JOIN_SCHEME or "@" in text:  # it may hold a token, so that it is not repeated

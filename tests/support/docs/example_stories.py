@@ -58,6 +58,7 @@ NOT_RUN = {
     _SYSTEM: (
         *("lifeboat keys export-kit -o - | lp", "lifeboat alf convert http"),
         *("lifeboat remote add home https", "lifeboat remote add bucket s3", "lifeboat remote add cloud webdav"),
+        "lifeboat remote add nas sftp",
     ),
 }
 """Beginnings of examples, by the reason why they do not run. A line end stands for the end of the command."""
