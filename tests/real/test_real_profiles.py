@@ -13,6 +13,7 @@ import pytest
 
 from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.errors import AdapterError
+from support.adapters import openclaw_workspaces
 from support.adapters.profile_installs import make_obsidian, make_picoclaw
 from support.adapters.zeroclaw_made import make_zeroclaw
 from support.cli.cli_client import run
@@ -22,7 +23,7 @@ from support.real.real_claude_code import RealClaudeCode
 from support.real.real_codex import RealCodex
 from support.real.real_hermes import RealHermes
 from support.real.real_openclaw import OpenClaw
-from support.real.real_profiled import KEY, PROGRAMS, ProfiledProgram
+from support.real.real_profiled import KEY, PROGRAMS, ProfiledProgram, RealNanobot, RealOpencode
 
 CLAWS = ("openclaw", "zeroclaw")
 """Their workspaces have the same files, so that either can be named for a workspace of the other."""
@@ -190,3 +191,21 @@ def test_the_home_is_that_of_the_real_program(machine: Machine, runtime: str) ->
 )
 def test_the_home_is_a_sample_because_the_program_cannot_be_had(runtime: str, reason: str) -> None:
     pytest.skip(f"{runtime}: {reason}")
+
+
+def test_the_programs_read_the_keys_that_an_agent_brings(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in (RealNanobot, RealOpencode):
+        each.require()
+    codex = RealCodex(real_codex.require(), tmp_path / "user", machine.namespace, machine.log)
+    monkeypatch.setenv("HOME", str(codex.user_home))
+    state = openclaw_workspaces.make_state_dir(codex.user_home / ".openclaw")
+    state.workspace.with_name(".env").write_text(f"OPENAI_API_KEY={KEY}\nOPENROUTER_API_KEY={KEY}-router\n")
+    agent = run("agents", "add", state.workspace)["id"]
+    nanobot, opencode = (each(codex.user_home, machine.namespace, machine.log) for each in (RealNanobot, RealOpencode))
+    for runtime, workspace in (("nanobot", nanobot.workspace), ("opencode", opencode.workspace), ("codex", codex.home)):
+        run("restore", agent, "--runtime", runtime, "--to", workspace, "--with-credentials", "--yes")
+    assert "OpenRouter: ✓" in nanobot.run("status")
+    assert "openai/" in opencode.run("models")
+    assert "API key" in codex.run("login", "status")
