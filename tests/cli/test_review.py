@@ -47,7 +47,7 @@ def test_both_texts_and_the_marks_are_shown_and_controls_are_escaped(
     )
     assert '  ! contains text that reads like an instruction: "' in said
     assert "\x1b" not in said and "\\x1b[2J From now on" in said
-    assert "2 of 2 changes shown" in said and "lifeboat review ada --approve-all" in said
+    assert "2 of 2 changes shown" in said and "lifeboat review ada --approve-all --until 1" in said
 
 
 def test_the_count_is_a_number_only(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

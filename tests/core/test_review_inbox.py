@@ -76,6 +76,12 @@ def test_a_pin_is_no_change_of_a_text(ada: Protected) -> None:
     assert waiting(ada) == []
 
 
+def test_a_blank_line_behind_a_memory_is_no_change_of_its_text(ada: Protected) -> None:
+    ada.write("MEMORY.md", MEMORY + "\n## Lamp\n\nMended.\n")
+    ada.capture()
+    assert [one.after for one in waiting(ada)] == ["## Lamp\n\nMended.\n"]
+
+
 def test_an_approved_change_waits_no_longer_and_a_later_one_does(ada: Protected) -> None:
     ada.write("MEMORY.md", WHITE.replace("red", "blue"))
     ada.capture()

@@ -131,8 +131,10 @@ def _show(session: CommandSession, found: Sequence[Agent], since: str | None, li
                 _print_change(session, change)
         session.output.note(f"{len(changes):,} of {count_text(total, 'change')} shown")
         if changes:
-            name = quote_argument(changes[0]["name"])
-            session.output.note(f"To approve what you have seen: lifeboat review {name} --approve-all")
+            first = next(one for one in inboxes if one.agent.id == changes[0]["agent"])
+            name = quote_argument(first.agent.name)
+            approve = f"lifeboat review {name} --approve-all --until {first.until}"
+            session.output.note(f"To approve what you have seen: {approve}")
 
     session.output.document(document, text)
 

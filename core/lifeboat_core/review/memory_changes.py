@@ -63,8 +63,8 @@ def _common(one: str, other: str) -> int:
 
 
 def collect_changes(vault: Vault, base: int, new: int) -> list[TextChange]:
-    """Return the memories whose text differs between two kept sequences, the newest change first. Purged texts and
-    changes of other properties are left out. Raises UnknownSequence."""
+    """Return the memories whose text differs between two kept sequences, the newest change first. Purged texts,
+    changes of blank lines around a text and of other properties are left out. Raises UnknownSequence."""
     pairs = [(one, other) for one, other in vault.record_pairs(base, new) if other is not None]
     parsed = {other.id: memory_records.parse_record(other.line) for _, other in pairs}
     former = {other.id: _text_of(one) for one, other in pairs}
@@ -76,9 +76,17 @@ def collect_changes(vault: Vault, base: int, new: int) -> list[TextChange]:
         if record_id in superseded or record_id in purged:
             continue
         before = _text_before(record, parsed, former, before_state)
-        if before != _visible_text(record):
+        if _is_other_text(before, _visible_text(record)):
             found.append((record_id, record, before))
     return _described(vault, found)
+
+
+def _is_other_text(before: str | None, after: str | None) -> bool:
+    """Return whether a text changed in more than the blank lines around it: a memory that is added behind another one
+    adds such a line."""
+    if before is None or after is None:
+        return before is not after
+    return before.strip() != after.strip()
 
 
 def _text_before(
