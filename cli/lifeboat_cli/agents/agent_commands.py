@@ -379,7 +379,7 @@ def _size(one: PathCoverage) -> str:
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
-@agents.command(short_help="Accept a held capture: one that removed much and is not pushed yet.")
+@agents.command(short_help="Accept a held capture, which removed much.")
 @click.argument("agent", type=AGENT)
 @session_command
 def accept(session: CommandSession, agent: str) -> None:
