@@ -260,6 +260,12 @@ def test_a_server_does_not_outlive_its_grant(harbour: Harbour, client: McpClient
     assert "grant_ended" in client.refused("timeline")
 
 
+def test_a_server_does_not_outlive_its_agent(harbour: Harbour, client: McpClient) -> None:
+    client.told("timeline")
+    run("agents", "remove", "Juniper", "--yes")
+    assert "unknown_agent" in client.refused("timeline")
+
+
 # What no result contains --------------------------------------------------------------------------------------------
 
 
