@@ -89,6 +89,7 @@ def test_an_approved_change_waits_no_longer_and_a_later_one_does(ada: Protected)
     review_inbox.approve_changes(ada.context, ada.agent, [tea.id])
     assert [one.id for one in waiting(ada)] == [boat.id]
     assert len(waiting(ada, since="0")) == 2
+    assert len(waiting(ada, since="2001-01-01")) == 2, "a time before the history means all of it"
     ada.write("MEMORY.md", WHITE.replace("white", "black").replace("red", "blue"))
     ada.capture()
     assert len(waiting(ada)) == 2

@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.home.context import Context
 from lifeboat_core.memories import memory_search
 from lifeboat_core.memories.memory_undo import MemoryUndoReport, undo_record
-from lifeboat_core.restore.plan_opening import find_sequence_at
+from lifeboat_core.restore.plan_opening import find_sequence_at, parse_local_time
 from lifeboat_core.review.change_marks import ChangeMark, KnownMemory, mark_changes
 from lifeboat_core.review.memory_changes import TextChange, collect_changes
 from lifeboat_core.review.reviewed_until import DECISION, ReviewedUntil
@@ -78,7 +79,7 @@ def open_inbox(
         head, seen = vault.head(), ReviewedUntil.load(vault)
         if head is None:
             return ReviewInbox(agent, seen.time, None, None, (), 0, {})
-        base = _find_base(vault, seen.sequence) if since is None else find_sequence_at(vault, since)
+        base = _find_base(vault, seen.sequence) if since is None else _find_start(vault, since)
         changes = collect_changes(vault, base, head.number)
         if since is None:
             changes = [change for change in changes if not seen.covers(change)]
@@ -91,6 +92,14 @@ def _find_base(vault: Vault, sequence: int | None) -> int:
     """Return the newest kept sequence that is not newer than the last look; the oldest one if there is none."""
     numbers = [row.number for row in vault.sequences()]
     return max((number for number in numbers if sequence is not None and number <= sequence), default=numbers[0])
+
+
+def _find_start(vault: Vault, since: str) -> int:
+    """Return the sequence for a number or a time; the oldest one for a time before it."""
+    if since.isdigit():
+        return find_sequence_at(vault, since)
+    row = vault.at(times.to_text(parse_local_time(since)))
+    return _find_base(vault, None) if row is None else row.number
 
 
 def _marks(
