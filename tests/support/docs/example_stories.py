@@ -167,6 +167,14 @@ def prepare_examples(machine: PageMachine) -> None:
     (home / ".config" / "fish" / "completions").mkdir(parents=True)
 
 
+_LISTS_OF_IDS = {
+    "receipts": ("receipts", "list", "receipts"),
+    "review": ("review", "Juniper", "changes"),
+    "": ("records", "list", "Juniper", "records"),
+}
+"""Part of a command -> the command that lists its ids, and the field of the list."""
+
+
 def complete_example(text: str, machine: PageMachine) -> str:
     """Return the command with real names in place of ID and NAME, and free to replace the files of other examples."""
     text = re.sub(r"--remote (?:home|NAME)$", "--remote home-server", text)
@@ -178,8 +186,8 @@ def complete_example(text: str, machine: PageMachine) -> str:
         data = ("--data", machine.relocate("/srv/lifeboat"))
         text = text.replace(" k7m2p9qa", f" {run('endpoint', 'token', 'list', 'home', *data)['tokens'][-1]['id']}")
     if " ID" in text:
-        words = ("receipts", "list") if "receipts" in text else ("records", "list", "Juniper")
-        text = text.replace(" ID", f" {run(*words)[words[0]][0]['id']}")
+        (*words, listed) = next(words for part, words in _LISTS_OF_IDS.items() if part in text)
+        text = text.replace(" ID", f" {run(*words)[listed][0]['id']}")
     if text.startswith("cp -a ") and not machine.workspace.exists():  # an earlier example moved it
         (machine.home / "juniper").rename(machine.workspace)
         run("agents", "move", "Juniper", machine.workspace)
