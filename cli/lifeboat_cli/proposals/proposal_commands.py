@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
@@ -112,21 +110,23 @@ def _print_proposal(session: CommandSession, one: Proposal, preview: JsonObject 
         session.output.line(f"reason given by the agent: {name_text(one.request.reason)}")
     if one.problem:
         session.output.warn(f"it could not be carried out: {one.problem}")
-    for line in _preview_lines(preview):
-        session.output.block(line)
+    if preview is not None:
+        _print_preview(session, preview)
 
 
-def _preview_lines(preview: JsonObject | None) -> Iterator[str]:
-    if preview is None:
-        return
+def _print_preview(session: CommandSession, preview: JsonObject) -> None:
+    """Print what would change. A sign before each line of an agent's text shows that it is not Lifeboat's."""
     if "memory" in preview:
-        yield f"The memory now: {preview['now'] or '(deleted)'}"
-        yield f"The memory then: {preview['then'] or '(deleted)'}"
+        for title, sign, text in (("now", "-", preview["now"]), ("then", "+", preview["then"])):
+            session.output.line(f"The memory {title}:{' (deleted)' if text is None else ''}")
+            for line in (text or "").splitlines():
+                session.output.block(f"  {sign} {line}")
         return
-    yield f"{preview['operation']} {name_text(preview['path'])}"
-    yield from str(preview.get("diff", "")).split("\n")[2:]
+    session.output.line(f"{preview['operation']} {name_text(preview['path'])}")
+    for line in str(preview.get("diff", "")).split("\n")[2:]:
+        session.output.block(line)
     if preview.get("cut"):
-        yield "(the rest of the changes is omitted)"
+        session.output.line("(the rest of the changes is omitted)")
 
 
 @proposals.command(epilog=format_examples("lifeboat proposals accept Juniper 1"))
