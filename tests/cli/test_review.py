@@ -50,6 +50,21 @@ def test_both_texts_and_the_marks_are_shown_and_controls_are_escaped(
     assert "2 of 2 changes shown" in said and "lifeboat review ada --approve-all --until 1" in said
 
 
+def test_the_command_that_approves_what_was_seen_approves_nothing_later(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = _say(capsys, "review", "ada").rpartition("what you have seen: lifeboat ")[2].split()
+    file.write_text(file.read_text().replace("white", "black"))  # the agent goes on while its user reads
+    cli_client.run("sync")
+    assert _say(capsys, *command) == "All changes of 1 agent approved.\n"
+    (waiting,) = cli_client.run("review", "ada")["changes"]
+    assert "Likes white tea." in waiting["before"] and "Likes black tea." in waiting["after"]
+
+
+def test_a_command_that_approves_more_than_is_shown_says_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "To approve what you have seen, and what is not shown: " in _say(capsys, "review", "ada", "-n", "1")
+
+
 def test_the_count_is_a_number_only(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _say(capsys, "review", "--count") == "2\n"
     assert cli_client.run("review", "--count")["total"] == 2

@@ -134,7 +134,8 @@ def _show(session: CommandSession, found: Sequence[Agent], since: str | None, li
             first = next(one for one in inboxes if one.agent.id == changes[0]["agent"])
             name = quote_argument(first.agent.name)
             approve = f"lifeboat review {name} --approve-all --until {first.until}"
-            session.output.note(f"To approve what you have seen: {approve}")
+            also = ", and what is not shown" if len(changes) < total else ""
+            session.output.note(f"To approve what you have seen{also}: {approve}")
 
     session.output.document(document, text)
 
