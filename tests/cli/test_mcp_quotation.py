@@ -50,6 +50,12 @@ def test_a_secret_is_masked_before_a_text_is_cut() -> None:
     assert "ss" not in found.replace("[secret]", "")
 
 
+@pytest.mark.parametrize("inside", ["\u200b", "\u202e", "\x1b[0m", "\ufe0f"])
+def test_a_secret_is_masked_although_something_invisible_is_in_it(inside: str) -> None:
+    item = QuotedItem("memory", {"from": f"see{inside}crets"}, f"the word is see{inside}crets")
+    assert "seecrets" not in quote_items("Found.", [item], lambda said: said.replace("seecrets", "[secret]"))
+
+
 def test_the_first_column_of_a_difference_stays() -> None:
     found = shown(QuotedItem("file", {}, " - a point of a list\n-- removed\n+ added"))
     assert found[0].text == " - a point of a list\n-- removed\n+ added"

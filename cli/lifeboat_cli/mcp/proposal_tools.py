@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Meta
 from lifeboat_cli.mcp.quotation import QuotedItem, quote_items
 from lifeboat_cli.mcp.reading_tools import Sequence, Words
 from lifeboat_cli.mcp.server_access import ServerAccess
+from lifeboat_core.errors import GrantError
 from lifeboat_core.grants import proposal_requests, proposals
 from lifeboat_core.grants.proposal_run import make_proposal
 from lifeboat_core.grants.proposals import LONGEST_REASON, Proposal, Request
@@ -94,8 +96,17 @@ def _item(one: Proposal) -> QuotedItem:
     return QuotedItem("proposal", said, asked.reason)
 
 
+def _without_secrets(access: ServerAccess, request: Request) -> Request:
+    """Return the request with masked secrets in the agent's words: they are stored and shown as they are. Raises
+    GrantError.PROPOSAL_REFUSED for a label, which would be another one."""
+    if request.label is not None and access.hide(request.label) != request.label:
+        raise GrantError.PROPOSAL_REFUSED("the label contains text that looks like a secret")
+    return msgspec.structs.replace(request, reason=access.hide(request.reason))
+
+
 def _propose(access: ServerAccess, request: Request) -> str:
-    made = make_proposal(access.context, access.vault, access.session, access.grant, request)
+    session = replace(access.session, client=access.hide(access.session.client))
+    made = make_proposal(access.context, access.vault, session, access.grant, _without_secrets(access, request))
     wake_daemon(access.context, access.agent)  # so that it reports the proposal to the user
     if made.state == proposals.ACCEPTED:
         return f"Done under the user's grant (proposal {made.number}, sequence {made.made_sequence})."

@@ -59,7 +59,8 @@ def quote_items(sentence: str, items: Iterable[QuotedItem], hide: HideSecrets) -
 def _element(item: QuotedItem, hide: HideSecrets) -> str:
     said = {name: _name(value, hide) for name, value in item.attributes.items() if value not in (None, "")}
     text = hide(item.text[:_LOOKED_AT])
-    shown = "\n".join(map(_line, text[:LONGEST_TEXT].splitlines()))
+    # Again after cleaning: an invisible character or a control sequence inside a secret hides it from the first look.
+    shown = hide("\n".join(map(_line, text[:LONGEST_TEXT].splitlines())))
     if len(item.text) > LONGEST_TEXT:
         said["truncated"] = "true"
     attributes = "".join(f' {name}="{escape_text(value)}"' for name, value in said.items())
@@ -76,4 +77,4 @@ def _line(line: str) -> str:
 def _name(value: object, hide: HideSecrets) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return clean_line(hide(str(value)[: 4 * _LONGEST_NAME]))[:_LONGEST_NAME]
+    return hide(clean_line(hide(str(value)[: 4 * _LONGEST_NAME])))[:_LONGEST_NAME]

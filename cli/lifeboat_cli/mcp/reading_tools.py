@@ -36,7 +36,7 @@ _MOST_VERSIONS = 20
 Words = Annotated[str, Meta(min_length=1, max_length=400)]
 Moment = Annotated[str, Meta(min_length=1, max_length=40)]
 Count = Annotated[int, Meta(ge=1, le=_MOST_ENTRIES)]
-Sequence = Annotated[int, Meta(ge=0)]
+Sequence = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class TimelineArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -71,11 +71,13 @@ def call_tool(context: Context, session: ServerSession, name: str, arguments: Js
     try:
         tool = TOOLS.get(name)
         if tool is None:
-            raise GrantError.ANOTHER_AGENT(f"there is no tool {name[:60]!r}; tools: {', '.join(TOOLS)}")
+            raise GrantError.ANOTHER_AGENT(f"there is no tool {_printable(name[:60])}; tools: {', '.join(TOOLS)}")
         if named := sorted(set(arguments).intersection(_IDENTITIES)):
             raise GrantError.ANOTHER_AGENT(
                 f"the server is bound to one agent and one session, so the argument {named[0]!r} is refused"
             )
+        if broken := [_printable(key) for key, value in arguments.items() if not _are_storable(key, value)]:
+            return f"invalid arguments of {name}: {broken[0]} has a character that no text may contain", True
         with open_access(context, session) as access:
             return tool.answer(access, msgspec.convert(arguments, tool.arguments)), False
     except msgspec.ValidationError as error:
@@ -84,6 +86,18 @@ def call_tool(context: Context, session: ServerSession, name: str, arguments: Js
         return _refusal(error), True
     except Exception as error:
         return _refusal(convert_error(error)), True
+
+
+def _are_storable(*values: object) -> bool:
+    """Return whether no text among these has a NUL, which ends a text in the index, or half of a surrogate pair."""
+    try:
+        return not any(b"\0" in value.encode() for value in values if isinstance(value, str))
+    except UnicodeEncodeError:
+        return False
+
+
+def _printable(name: str) -> str:
+    return name.encode("ascii", "backslashreplace").decode()
 
 
 def _refusal(error: LifeboatError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lifeboat_alf.common import times
@@ -50,6 +50,10 @@ def restore_agent(context: Context, agent: Agent, options: RestoreOptions, tell:
         return carry_out_plan(context, made, tell)
 
 
+_MOST_DIGITS = 18
+"""Digits of a sequence number that a vault can store."""
+
+
 def find_sequence_at(vault: Vault, at: int | str | None) -> int:
     """Return the sequence for a number or a time (local without an offset); the newest for None.
 
@@ -60,7 +64,7 @@ def find_sequence_at(vault: Vault, at: int | str | None) -> int:
         if row is None:
             raise NothingToRestore("the agent has not been captured yet", fix="lifeboat sync")
         return row.number
-    if isinstance(at, int) or at.isdigit():
+    if isinstance(at, int) or (at.isdecimal() and len(at) <= _MOST_DIGITS):
         return vault.sequence(int(at)).number
     row = vault.at(times.to_text(parse_local_time(at)))
     if row is None:
@@ -71,8 +75,8 @@ def find_sequence_at(vault: Vault, at: int | str | None) -> int:
 def parse_local_time(text: str) -> datetime:
     """Parse a time as users type it, local without an offset. Raises NothingToRestore.BAD_MOMENT."""
     try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+        return datetime.fromisoformat(text).astimezone(UTC).astimezone()
+    except (ValueError, OverflowError):  # the year may be out of range in UTC or in local time
         raise NothingToRestore.BAD_MOMENT(
             f"{text!r} is neither a sequence number nor a time like 2026-11-20T18:00"
         ) from None

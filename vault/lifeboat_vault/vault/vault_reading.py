@@ -138,7 +138,7 @@ class VaultReading:
 
     def find(self, number: int) -> SequenceRow | None:
         """Return a kept sequence; None for one that never existed or was thinned."""
-        return self._one(sql.SEQUENCE, number)
+        return self._one(sql.SEQUENCE, number) if number <= ALL else None
 
     def sequence(self, number: int) -> SequenceRow:
         """Return a kept sequence. Raises UnknownSequence."""
