@@ -21,6 +21,7 @@ from lifeboat_core.memories.memory_undo_plan import CapturedNote, locate_in_live
 from support.adapters.profile_installs import INSTALLS, REMEMBERED
 from support.alf.raising import raises_code
 from support.core.agent_edits import changed_memories, undo_each_edit
+from support.core.busy_agent import FilesOfBusyAgent
 from support.core.protected import MEMORY, Protected
 from support.core.purged_here import purge
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -125,6 +126,24 @@ def test_a_file_that_changes_while_the_undo_runs_is_left_alone(ada: Protected, m
     with raises_code(RecordError.MEMORY_CHANGED):
         undo(ada, id_of(ada, "white tea"))
     assert ada.read("MEMORY.md") == "# Other\n"
+
+
+@pytest.mark.parametrize("operation", ["replace", "insert"])
+def test_a_file_that_changes_while_its_new_version_is_written_is_left_alone(tmp_path: Path, operation: str) -> None:
+    files = FilesOfBusyAgent()
+    ada = Protected(tmp_path, files=files)
+    ada.add()
+    memory = id_of(ada, "green tea")
+    if operation == "replace":
+        ada.write("MEMORY.md", WHITE)
+    else:
+        (ada.workspace / "MEMORY.md").unlink()
+    ada.capture()
+    files.changed = ada.workspace / "MEMORY.md"
+    with raises_code(RecordError.MEMORY_CHANGED):
+        undo(ada, memory, "0")
+    assert ada.read("MEMORY.md") == FilesOfBusyAgent.TEXT
+    assert not list(ada.workspace.glob(".MEMORY.md.*"))
 
 
 @pytest.mark.parametrize("link", ["MEMORY.md", "memory/tea.md", "memory"])

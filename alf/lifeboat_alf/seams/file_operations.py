@@ -277,17 +277,26 @@ TEMPORARY = ".tmp"
 
 
 def write_atomic(
-    files: FileOperations, path: Path, data: bytes, *, mode: int = 0o600, mtime_ns: int | None = None
+    files: FileOperations,
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = 0o600,
+    mtime_ns: int | None = None,
+    check: Callable[[], None] | None = None,
 ) -> None:
     """Replace a whole file durably: after a power cut it holds either the old or the new bytes. `mtime_ns` is the time
-    of the new file (default: now)."""
+    of the new file (default: now). `check` is called right before the old file is replaced and may raise an exception:
+    writing and flushing the new one takes long enough for another program to change the old one."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
         files.write_new(temporary, data, mode=mode)
         if mtime_ns is not None:
             files.set_times(temporary, mtime_ns)
+        if check is not None:
+            check()
         files.replace(temporary, path)
-    except OSError:
+    except Exception:
         with contextlib.suppress(OSError):
             files.remove(temporary)
         raise

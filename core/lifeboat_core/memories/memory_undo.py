@@ -363,10 +363,8 @@ class _LiveNote:
     def _create(self, plan: MemoryUndo) -> None:
         """Write a file again that was removed with its memories."""
         assert plan.operation == INSERT
-        if self._key() is not None:
-            raise _changed(self._agent, plan)
         self._files.make_folders(self._file.parent)
-        write_atomic(self._files, self._file, plan.data, mode=entry_metas.mode_of(plan.meta))
+        self._put(plan, plan.data, entry_metas.mode_of(plan.meta), None)
 
     def _replace(self, plan: MemoryUndo, now: CapturedNote) -> None:
         content = read_file(self._files, self._file, LARGEST)
@@ -374,13 +372,21 @@ class _LiveNote:
         if span is None:
             raise _changed(self._agent, plan)
         made = content.data[: span[0]] + plan.data + content.data[span[1] :]
-        if self._key() != content.key:
-            raise _changed(self._agent, plan)
         if plan.removes_file and not made:
+            self._check_key(plan, content.key)
             self._files.remove(self._file)
             self._files.sync_folder(self._file.parent)
         else:
-            write_atomic(self._files, self._file, made, mode=stat.S_IMODE(content.key.mode))
+            self._put(plan, made, stat.S_IMODE(content.key.mode), content.key)
+
+    def _put(self, plan: MemoryUndo, data: bytes, mode: int, expected: StatKey | None) -> None:
+        self._check_key(plan, expected)
+        write_atomic(self._files, self._file, data, mode=mode, check=lambda: self._check_key(plan, expected))
+
+    def _check_key(self, plan: MemoryUndo, expected: StatKey | None) -> None:
+        """Raise RecordError.MEMORY_CHANGED if the file is another one than expected; None: if there is one."""
+        if self._key() != expected:
+            raise _changed(self._agent, plan)
 
     def _key(self) -> StatKey | None:
         try:

@@ -170,12 +170,18 @@ def _cut(files: FileOperations, adapter: Adapter, keep_out: KeepOut, one: Worksp
     locks = [] if locked is None else [file.with_name(PurePosixPath(locked).name)]
     try:
         with hold_runtime_locks(files, adapter, locks):
-            if _key(files, file) != one.key:
-                return False
-            write_atomic(files, file, mended, mode=mode, mtime_ns=time)
-    except (LinkInPath, FolderReplaced, RestoreError):
+            check = partial(_check_key, files, file, one.key)
+            check()
+            write_atomic(files, file, mended, mode=mode, mtime_ns=time, check=check)
+    except (LinkInPath, FolderReplaced, RestoreError, Unstable):
         return False
     return True
+
+
+def _check_key(files: FileOperations, file: Path, expected: StatKey | None) -> None:
+    """Raise Unstable if the file is another one, or another version of it."""
+    if _key(files, file) != expected:
+        raise Unstable(file)
 
 
 def _mended(adapter: Adapter, path: str, body: bytes) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 from lifeboat_core.purge import workspace_purge
 from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
 from lifeboat_formats.aimem.wire.bundle_reading import parse_bundle
+from support.core.busy_agent import FilesOfBusyAgent
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -69,6 +70,16 @@ def test_a_file_that_changed_since_it_was_shown_stays(ada: Protected) -> None:
     cuts = planned(ada)
     ada.write(FILE, f"# Day\n\n{LINE}\n\nRainy.\n")
     assert (cut(ada, cuts), LINE in ada.read(FILE)) == ([], True)
+
+
+def test_a_file_that_changes_while_its_new_version_is_written_stays(tmp_path: Path) -> None:
+    files = FilesOfBusyAgent()
+    ada = Protected(tmp_path, files=files)
+    ada.write(FILE, f"# Day\n\n{LINE}\n")
+    ada.add()
+    purge(ada, texts=["C01X00T47"])
+    cuts, files.changed = planned(ada), ada.workspace / FILE
+    assert (cut(ada, cuts), ada.read(FILE)) == ([], FilesOfBusyAgent.TEXT)
 
 
 def test_a_capture_afterwards_makes_no_sequence(ada: Protected) -> None:
