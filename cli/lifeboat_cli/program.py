@@ -140,8 +140,8 @@ class ProgramGroup(SectionedGroup):
 def program(context: click.Context, as_json: bool) -> None:
     """Back up AI agents: capture every change, and restore every captured state byte for byte.
 
-    Without a command, Lifeboat opens the dashboard on a terminal, and otherwise runs `status`. AGENT is the name,
-    id or workspace of an agent.
+    Without a command, Lifeboat opens the dashboard if it runs on a terminal. If not, it runs `status`. AGENT is the
+    name, id or workspace of an agent.
     """
     if context.invoked_subcommand is None:
         shown = program.get_command(context, "tui")

@@ -59,7 +59,7 @@ def test_folders_without_end_are_counted_as_far_as_a_path_reaches(ada: Protected
 def test_too_low_a_limit_comes_with_the_command_that_raises_it(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, max_user_watches=3)
     said = found(ada, "folders")
-    assert said.level is DoctorLevel.ERROR and "the operating system allows 3:" in said.result
+    assert said.level is DoctorLevel.ERROR and "the operating system allows 3, so" in said.result
     assert said.fix is not None and "fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/" in said.fix
     assert said.fix.endswith("&& sudo sysctl --system")
 

@@ -95,7 +95,7 @@ _LARGEST = 1 << 20
 @click.option(
     "--let-in",
     is_flag=True,
-    help="Only capture again the files that earlier purges excluded from captures; purge nothing new.",
+    help="Capture again only the files that earlier purges excluded from captures; purge nothing new.",
 )
 @click.option(
     "--reason",

@@ -70,7 +70,7 @@ def request_file(vault: Vault, agent: Agent, path: str, sequence: int, reason: s
     state = vault.state(vault.sequence(sequence).number)
     if find_workspace_entry(state, agent.runtime, path) is None:
         raise GrantError.PROPOSAL_REFUSED(
-            f"sequence {sequence} of {agent.name} has no such file in the workspace",
+            f"sequence {sequence} of {agent.name} does not contain a workspace file with this path",
             fix=f"lifeboat diff {quote_argument(agent.name)} {sequence} --names-only",
         )
     return Request(RESTORE_FILE, sequence, path=path, reason=_cleaned(reason))

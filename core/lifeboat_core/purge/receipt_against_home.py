@@ -110,7 +110,7 @@ def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     said = note.receipt.get("audit") or {}
     if (said.get("number"), said.get("hash")) != (row.number, row.hash.hex()):
         yield report_wrong(
-            _AUDIT, f"row {row.number} of the audit log has another number or hash than the receipt states"
+            _AUDIT, f"row {row.number} of the audit log does not match the receipt: its number or its hash differs"
         )
     else:
         yield report_valid(_AUDIT, f"row {row.number} of the audit log is the one named in the receipt")

@@ -426,7 +426,7 @@ def _problem(files: FileOperations, path: Path, item: WantedFile, status: os.sta
     if item.kind == LINK:
         return "" if files.read_link(path) == item.target else "points elsewhere"
     if stat.S_IMODE(status.st_mode) != item.mode:
-        return "has other permissions"
+        return "has different permissions"
     if item.mtime_ns is not None and status.st_mtime_ns != item.mtime_ns:
         return "has another modification time"
     if item.kind == FILE and not _holds(item, read_all(files, path)):

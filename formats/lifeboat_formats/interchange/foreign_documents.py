@@ -20,7 +20,7 @@ def complete_document(path: str, body: bytes, agent_id: str, now: str) -> JsonOb
         return {"id": _id(agent_id, "identity"), **document, **_stamp(document, agent_id, now)}
     listed = document.get("principals")
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise SourceRefused(f"{path} in the source does not contain a list of principals", where=path)
+        raise SourceRefused(f"{path} in the source file does not contain a list of principals", where=path)
     principals = [_principal(one, number, agent_id, now) for number, one in enumerate(listed)]
     return {**document, "principals": principals}
 

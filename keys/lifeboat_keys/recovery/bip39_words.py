@@ -43,7 +43,7 @@ def from_words(words: str | Iterable[str]) -> bytes:
         raise BadWords(f"a key has {WORDS} words, but the number of words that were given is {len(found)}")
     unknown = [str(place) for place, word in enumerate(found, 1) if not is_known(word)]
     if unknown:
-        raise BadWords(f"these words are not in the word list: number {', '.join(unknown)}")
+        raise BadWords(f"these words are not in the word list (positions): {', '.join(unknown)}")
     try:
         return bytes(_language().to_entropy(found))
     except ValueError:

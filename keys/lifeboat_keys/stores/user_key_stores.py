@@ -108,7 +108,7 @@ class UserKeyStores:
         for each in (key, *(one for one in in_files.values() if one.key_id not in sealed)):
             store.keep(each)
             if store.read(each.key_id).key_id != each.key_id:
-                raise KeyDamaged(f"the store {kind} returned another key than {each.key_id}, so the key was not moved")
+                raise KeyDamaged(f"the store {kind} returned a key other than {each.key_id}, so the key was not moved")
         self._record(KeyStoreChoice(kind, chosen=True))
         self._file.remove(in_files)
         return list(in_files)

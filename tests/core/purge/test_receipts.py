@@ -452,7 +452,8 @@ def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
             )
         assert vault.check_audit() == []
     assert any(
-        "has another number or hash than the receipt states" in each for each in wrong(ada.context, ada.document())
+        "does not match the receipt: its number or its hash differs" in each
+        for each in wrong(ada.context, ada.document())
     )
 
 

@@ -284,7 +284,7 @@ report.
             return "select an event"
         if one.kind == "purge" or one.sequence is not None:
             return None
-        return "this event is not about one sequence"
+        return "this event does not belong to a single sequence"
 
     def do_origin(self) -> None:
         one = self.entry

@@ -57,11 +57,11 @@ class ReviewScreen(AgentScreen):
         FILTER,
     )
     HELP = """
-Memories whose text changed since you last looked, newest first, with the text before and after. Marks are hints that a
-change deserves a look; they are no decisions, and a change without marks can be wrong, too.
+Memories whose text changed since you last looked, newest first, with the text before and after. A mark is only a
+hint that a change deserves a look. A change without marks can be wrong, too.
 
-Approved changes are not shown again; nothing else happens to them. u writes the former text of one memory into its
-live file.
+Approved changes are not shown again; nothing else happens to them. Press u to write the former text of a memory back
+into its file in the workspace.
 """
     CSS = """
     ReviewScreen #changes { height: 1fr; }
