@@ -75,7 +75,7 @@ def test_approved_changes_are_not_shown_again(file: Path, capsys: pytest.Capture
     assert said == "1 change approved.\n"
     assert "1 of 1 change shown" in _say(capsys, "review")
     assert _say(capsys, "review", "--approve-all") == "All changes of 1 agent approved.\n"
-    assert "0 of 0 changes shown" in _say(capsys, "review")
+    assert "No change waits for a review." in _say(capsys, "review")
     assert len(cli_client.run("review", "ada", "--since", "0")["changes"]) == 2
 
 

@@ -129,6 +129,9 @@ def _show(session: CommandSession, found: Sequence[Agent], since: str | None, li
         with session.output.pager():
             for change in changes:
                 _print_change(session, change)
+        if not total:
+            session.output.line("No change waits for a review." if since is None else "No memory changed in this time.")
+            return
         session.output.note(f"{len(changes):,} of {count_text(total, 'change')} shown")
         if changes:
             first = next(one for one in inboxes if one.agent.id == changes[0]["agent"])

@@ -99,9 +99,12 @@ def _marks_of_text(change: TextChange) -> Iterator[ChangeMark]:
 
 
 def _quote(text: str, at: int) -> str:
-    start = text.rfind("\n", 0, at) + 1
-    start = max(start, at - _QUOTED // 4)
-    return snippet_text(text[start : start + 2 * _QUOTED], _QUOTED)
+    line = text.rfind("\n", 0, at) + 1
+    start = max(line, at - _QUOTED // 4)
+    if start > line:  # a quote begins with a whole word
+        start = text.find(" ", start, at) + 1 or at
+    quoted = snippet_text(text[start : start + 2 * _QUOTED], _QUOTED)
+    return quoted if start == line else f"…{quoted}"
 
 
 # Files --------------------------------------------------------------------------------------------------------------
