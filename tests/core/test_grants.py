@@ -16,9 +16,10 @@ from lifeboat_core.grants.proposal_requests import ServerSession
 from lifeboat_core.grants.proposals import MOST_OPEN, MOST_PER_HOUR, Proposal, ProposalBook, Request
 from lifeboat_core.health.status_gathering import gather_status
 from lifeboat_core.history import activity_log, sequence_timeline
+from lifeboat_vault.vault import Retention
 from lifeboat_vault.errors import UnknownSequence
 from support.alf.raising import raises_code
-from support.core.protected import START, Protected
+from support.core.protected import MEMORY, START, Protected
 
 
 def granted(ada: Protected, **options: bool | int) -> tuple[Grant, ServerSession]:
@@ -229,3 +230,40 @@ def test_the_reason_of_an_agent_is_one_bounded_line(ada: Protected) -> None:
     with ada.context.vault(ada.agent.id) as vault:
         request = proposal_requests.request_label(vault, ada.agent, "x", "a\nb\x1b[2J" + "c" * 5000)
     assert len(request.reason) <= proposals.LONGEST_REASON and request.reason.isprintable()
+
+
+def drop_sequences(ada: Protected, *kept: int) -> None:
+    """Thin until only these sequences are left."""
+    ada.clock.advance(days=400)
+    with ada.context.vault(ada.agent.id) as vault:
+        while vault.thin(Retention(0, 0, 0), ada.clock.now(), keep=lambda number: number in kept).dropped:
+            pass
+        assert {row.number for row in vault.sequences()} == set(kept)
+
+
+@pytest.mark.parametrize("colour", ["white", "black"])
+def test_an_edit_of_the_user_is_no_own_edit_after_its_sequence_was_thinned(ada: Protected, colour: str) -> None:
+    ada.write("MEMORY.md", MEMORY.replace("green", "white"))  # by the user
+    ada.capture()
+    _, session = granted(ada, undo_own=True)
+    ada.write("MEMORY.md", MEMORY.replace("green", colour))
+    ada.write("SOUL.md", "# Soul\n\nBe calm.\n")
+    ada.capture()
+    memory = next(str(one["id"]) for text, one in ada.memories().items() if colour in text)
+    drop_sequences(ada, 0, 2)
+    with ada.context.vault(ada.agent.id) as vault, raises_code(GrantError.NOT_OWN_EDIT):
+        proposal_requests.request_undo(ada.context, vault, session, memory, "")
+
+
+def test_a_grant_that_is_revoked_meanwhile_covers_no_undo(ada: Protected) -> None:
+    grant, session = granted(ada, undo_own=True)
+    ada.write("MEMORY.md", MEMORY.replace("green", "white"))
+    ada.capture()
+    memory = next(str(one["id"]) for text, one in ada.memories().items() if "white" in text)
+    with ada.context.vault(ada.agent.id) as vault:
+        request = proposal_requests.request_undo(ada.context, vault, session, memory, "")
+    agent_grant.revoke_grant(ada.context, ada.agent)
+    with raises_code(GrantError.GRANT_ENDED):
+        propose(ada, (grant, session), request)
+    assert "white" in ada.read("MEMORY.md")
+    assert [one.state for one in proposal_run.list_proposals(ada.context, ada.agent)] == ["open"]

@@ -104,7 +104,9 @@ def request_undo(context: Context, vault: Vault, session: ServerSession, record_
     `plan_record_undo` raises."""
     plan = plan_record_undo(context, session.agent, record_id)
     edited = next(row for row in vault.sequences() if row.number > plan.sequence)
-    if not _is_own_edit(edited, session):
+    # The text before an edit of this session is that of the session's first state or a later one. An older sequence was
+    # found because those in between are not kept any more, and with them what the user may have written.
+    if plan.sequence < session.started_after or not _is_own_edit(edited, session):
         raise GrantError.NOT_OWN_EDIT(
             f"the memory {plan.record_id} has not been edited since this MCP session started",
             fix=f"lifeboat records show {quote_argument(session.agent.name)} {plan.record_id}",

@@ -10,7 +10,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import GrantError
 from lifeboat_core.grants import proposals
-from lifeboat_core.grants.agent_grant import Grant
+from lifeboat_core.grants.agent_grant import Grant, check_grant
 from lifeboat_core.grants.proposal_requests import ServerSession, is_covered_by_grant, workspace_name
 from lifeboat_core.grants.proposals import Proposal, ProposalBook, Request
 from lifeboat_core.history import differences, sequence_timeline
@@ -29,7 +29,8 @@ BY_USER, BY_GRANT = "user", "grant"
 def make_proposal(context: Context, vault: Vault, session: ServerSession, grant: Grant, request: Request) -> Proposal:
     """Store a request of an agent. It is carried out at once only if the grant covers it.
 
-    Raises GrantError.TOO_MANY_PROPOSALS, and what carrying it out raises.
+    Raises GrantError.TOO_MANY_PROPOSALS, GrantError.NOT_GRANTED, GrantError.GRANT_ENDED, and what carrying it out
+    raises.
     """
     agent, now = session.agent, context.now()
 
@@ -42,6 +43,7 @@ def make_proposal(context: Context, vault: Vault, session: ServerSession, grant:
     made = proposals.find_same(book, request)
     assert made is not None
     if is_covered_by_grant(request, grant, vault, now):
+        check_grant(vault, agent.name, context.now(), grant.id)  # planning took a while, and the user may have revoked it
         return accept_proposal(context, agent, made.number, by=BY_GRANT)
     return made
 
