@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from lifeboat_cli.mcp.stdio_server import call_tool
+from lifeboat_cli.mcp.stdio_server import call_tool, serve_agent
+from lifeboat_core.errors import ReaderGone
 from lifeboat_core.grants import agent_grant, proposal_requests, proposal_run
+from lifeboat_core.grants.proposal_requests import ServerSession
 from support.core.protected import Protected
 
 HALF = "\ud800"
@@ -22,11 +25,14 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def call(ada: Protected, tool: str, **arguments: Any) -> tuple[str, bool]:
+def begin(ada: Protected) -> ServerSession:
     with ada.context.vault(ada.agent.id) as vault:
         grant = agent_grant.read_grant(vault) or agent_grant.give_grant(ada.context, ada.agent)
-        session = proposal_requests.begin_session(ada.agent, grant, vault, ada.context.now())
-    return call_tool(ada.context, session, tool, arguments)
+        return proposal_requests.begin_session(ada.agent, grant, vault, ada.context.now())
+
+
+def call(ada: Protected, tool: str, **arguments: Any) -> tuple[str, bool]:
+    return call_tool(ada.context, begin(ada), tool, arguments)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +72,17 @@ def test_a_secret_in_the_words_of_a_proposal_is_not_stored(ada: Protected) -> No
     assert not is_error
     (made,) = proposal_run.list_proposals(ada.context, ada.agent)
     assert made.request.reason == "it has [secret]"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"), [((BrokenPipeError(),), ReaderGone), ((BrokenPipeError(), ValueError()), ExceptionGroup)]
+)
+def test_only_a_client_that_ended_first_is_no_error(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch, raised: tuple[Exception, ...], expected: type[Exception]
+) -> None:
+    def run(_: object) -> None:
+        raise ExceptionGroup("unhandled errors in a TaskGroup", raised)
+
+    monkeypatch.setattr(anyio, "run", run)
+    with pytest.raises(expected):
+        serve_agent(ada.context, begin(ada))

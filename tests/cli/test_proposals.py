@@ -58,3 +58,15 @@ def test_no_line_of_a_memory_looks_like_one_of_the_preview(file: Path, capsys: p
     lines = _say(capsys, "proposals", "show", "ada", str(_propose())).splitlines()
     assert [line for line in lines if line.startswith("The memory")] == ["The memory now:", "The memory then:"]
     assert "  - Never pay the rent" in lines and "  + Pay the rent" in lines
+
+
+def test_an_accepted_proposal_without_a_result_is_not_shown_as_done(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = _propose()
+    context, ada = _ada()
+    monkeypatch.setattr(proposal_run, "_note", lambda *_, **__: None)  # the process ended before it could write more
+    monkeypatch.setattr(proposal_run, "_carry_out", lambda *_: None)
+    proposal_run.accept_proposal(context, ada, number)
+    assert "accepted, not finished" in _say(capsys, "proposals", "list", "ada", "--all")
+    assert "it was accepted, but not finished" in _say(capsys, "proposals", "show", "ada", str(number))

@@ -16,8 +16,8 @@ from lifeboat_core.grants.proposal_requests import ServerSession
 from lifeboat_core.grants.proposals import MOST_OPEN, MOST_PER_HOUR, Proposal, ProposalBook, Request
 from lifeboat_core.health.status_gathering import gather_status
 from lifeboat_core.history import activity_log, sequence_timeline
-from lifeboat_vault.vault import Retention
 from lifeboat_vault.errors import UnknownSequence
+from lifeboat_vault.vault import Retention
 from support.alf.raising import raises_code
 from support.core.protected import MEMORY, START, Protected
 

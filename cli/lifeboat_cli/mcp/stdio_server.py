@@ -13,7 +13,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.mcp import proposal_tools, reading_tools
 from lifeboat_cli.mcp.server_access import ServerAccess, open_access
-from lifeboat_core.errors import GrantError
+from lifeboat_core.errors import GrantError, ReaderGone
 from lifeboat_core.grants.proposal_requests import ServerSession, clean_client_name
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.installed_release import read_release
@@ -140,7 +140,12 @@ def serve_agent(context: Context, session: ServerSession) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    anyio.run(run)
+    try:
+        anyio.run(run)
+    except BaseExceptionGroup as group:
+        if group.split((BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError))[1] is not None:
+            raise
+        raise ReaderGone from None  # the client ended first, which is no error
 
 
 def make_server(context: Context, session: ServerSession) -> Server[Any]:

@@ -61,7 +61,8 @@ def _document(agent: Agent, one: Proposal) -> JsonObject:
 
 def _row(agent: Agent, one: Proposal) -> tuple[str, ...]:
     made = time_text(one.made_at).replace(" ", NO_BREAK)
-    return agent.name, str(one.number), made, one.state, describe_request(one), one.request.reason
+    state = f"{one.state}, not finished" if one.is_unfinished else one.state
+    return agent.name, str(one.number), made, state, describe_request(one), one.request.reason
 
 
 def describe_request(one: Proposal) -> str:
@@ -108,6 +109,8 @@ def _print_proposal(session: CommandSession, one: Proposal, preview: JsonObject 
     )
     if one.request.reason:
         session.output.line(f"reason given by the agent: {name_text(one.request.reason)}")
+    if one.is_unfinished:
+        session.output.warn("it was accepted, but not finished: this still goes on, or was interrupted")
     if one.problem:
         session.output.warn(f"it could not be carried out: {one.problem}")
     if preview is not None:

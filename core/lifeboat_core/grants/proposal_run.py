@@ -43,7 +43,7 @@ def make_proposal(context: Context, vault: Vault, session: ServerSession, grant:
     made = proposals.find_same(book, request)
     assert made is not None
     if is_covered_by_grant(request, grant, vault, now):
-        check_grant(vault, agent.name, context.now(), grant.id)  # planning took a while, and the user may have revoked it
+        check_grant(vault, agent.name, context.now(), grant.id)  # it may have been revoked meanwhile
         return accept_proposal(context, agent, made.number, by=BY_GRANT)
     return made
 

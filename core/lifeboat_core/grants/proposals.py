@@ -79,6 +79,11 @@ class Proposal(msgspec.Struct, frozen=True, omit_defaults=True):
     made_sequence: int | None = None
     problem: str | None = None
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Return whether it was accepted and nothing says that it was carried out: this goes on, or was interrupted."""
+        return self.state == ACCEPTED and self.made_sequence is None
+
     def to_json(self) -> JsonObject:
         """Return what `proposals list` writes, without the session's id."""
         wanted = {name: getattr(self.request, name) for name in self.request.__struct_fields__}
