@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli import program
 from lifeboat_cli.purge.purge_text import describe_extent
+from lifeboat_core.grants import proposals
+from lifeboat_core.grants.proposals import ProposalBook, Request
 from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.core.purged import SCANNER, TEXT
@@ -81,3 +84,40 @@ def test_ctrl_c_in_the_middle_of_a_purge_does_not_say_that_nothing_was_done(
     assert "the purge was interrupted" in said and "half done" not in said
     assert program.run_command(["receipts", "list"]) == 0
     assert "1 memory  done" in capsys.readouterr().out
+
+
+@pytest.fixture
+def labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Return an agent that has the text in the name of a sequence and in a proposal, and in no file."""
+    made = Machine(tmp_path)
+    made.add(name="ada")
+    made.write("MEMORY.md", "# Memory\n\n## Boat\n\nThe red boat needs paint.\n")
+    made.capture()
+    monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
+    with made.context.vault(made.known_agent.id) as vault:
+        vault.label(0, f"learned {TEXT}")
+        for reason in (TEXT, "please"):
+            asked = Request(proposals.RESTORE_FILE, 0, path=f"notes/{len(reason)}.md", reason=reason)
+            proposals.change_book(vault, partial(_with_proposal, asked, made.context.now()), proposals.MADE)
+    return made
+
+
+def _with_proposal(asked: Request, now: str, book: ProposalBook) -> ProposalBook:
+    return proposals.add_proposal(book, asked, now=now, session="s-1", client="", agent_name="ada")
+
+
+def test_a_text_that_is_only_in_a_name_and_a_proposal_is_purged_too(
+    labelled: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = "the name of sequence 0 and proposal 1 of the agent"
+    assert program.run_command(["purge", "ada", "--text", TEXT, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "2 names or proposals of ada would be destroyed." in said and f"Would be removed: {where}." in said
+    assert program.run_command(["purge", "ada", "--text", TEXT, "--yes"]) == 0
+    assert f"Removed: {where}." in capsys.readouterr().out
+    with labelled.context.vault(labelled.known_agent.id) as vault:
+        assert vault.sequence(0).label is None
+        assert [one.number for one in proposals.read_book(vault).proposals] == [2]
+        assert vault.verify(trusted=labelled.context.keys().trusted).findings == []
+    assert SCANNER.folders(labelled.folder / "home") == []
+    assert run("purge", "ada", "--text", TEXT, "--dry-run")["labels"] == []

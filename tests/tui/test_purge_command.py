@@ -40,3 +40,4 @@ def test_the_phrase_is_that_of_the_command() -> None:
     ada = Whose(id="1", name="ada")
     assert build_confirmation_phrase(Purged(agent=ada, versions=31)) == "purge 31"
     assert build_confirmation_phrase(Purged(agent=ada, scope="full_agent", versions=31)) == "purge ada"
+    assert build_confirmation_phrase(Purged(agent=ada, labels=("proposal 1 of the agent",))) == "purge 1"

@@ -215,14 +215,16 @@ def _purge(session: CommandSession, agent: Agent, request: PurgeRequest, flags: 
         session.output.warn(warning)
     document = purge_json.describe_planned_purge(agent, found)
     show = partial(purge_text.print_purge_plan, session.output, agent, found, document, workspace=request.workspace)
-    if flags["dry_run"] or not found.plan.leaves:
+    if flags["dry_run"] or not found.is_purgeable:
         session.output.document(document, show)
         return 0
     if not session.output.as_json:
         show()
     if not flags["yes"]:
         _confirm(
-            session, f"purge {len(found.plan.leaves)}", f"{purge_text.describe_extent(document)} would be destroyed"
+            session,
+            f"purge {len(found.plan.leaves) or len(found.labels)}",
+            f"{purge_text.describe_extent(document)} would be destroyed",
         )
     owners = _owners(session, found, ask=not flags["yes"])
     with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}") as tell:

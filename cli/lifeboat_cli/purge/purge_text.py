@@ -42,6 +42,8 @@ def describe_extent(document: JsonObject) -> str:
     ]
     places = join_names([part for part in parts if part])
     named = join_names([part for part in (whole, f"places in {places}" if places else "") if part]) or "nothing"
+    if not document["versions"] and document["labels"]:
+        return count_text(len(document["labels"]), "name or proposal", "names or proposals")
     versions, states = document["versions"], document["sequences_rewritten"]
     return f"{named} ({count_text(versions, 'version')} in {count_text(states, 'state')})" if versions else named
 
@@ -51,12 +53,14 @@ def print_purge_plan(
 ) -> None:
     """Print what would be destroyed, and what stays. With `workspace`, the live files are cut too, so their differences
     are shown."""
-    if not document["versions"]:
+    if not document["versions"] and not document["labels"]:
         output.line(f"No copy of {agent.name} contains the text.")
     else:
         output.line(f"{describe_extent(document)} of {agent.name} would be destroyed.", style="bold")
     _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
     _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
+    if document["labels"]:
+        output.line(f"Would be removed: {join_names(document['labels'])}.")
     _say_also(output, found)
     _say_live(output, found, workspace=workspace)
     if document["guessable"]:
@@ -238,6 +242,8 @@ def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject
         output.line(f"All data of {agent.name} on this machine was destroyed.", style="bold")
     else:
         output.line(f"Destroyed: {describe_extent(document)}.", style="bold")
+    if document.get("labels"):
+        output.line(f"Removed: {join_names(document['labels'])}.")
     print_cut_files(output, document)
     if document["undo_folders"]:
         folders = count_text(document["undo_folders"], "undo folder")

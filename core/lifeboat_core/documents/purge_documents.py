@@ -110,6 +110,8 @@ class Purged(msgspec.Struct, frozen=True):
     hits: tuple[Hit, ...] = ()
     also: tuple[Also, ...] = ()
     not_looked_into: tuple[Opaque, ...] = ()
+    labels: tuple[str, ...] = ()
+    """names of sequences and proposals of the agent that contain the text, which are removed"""
     beside: tuple[Sight, ...] = ()
     live: tuple[Live, ...] = ()
     names: tuple[str, ...] = ()
@@ -149,7 +151,7 @@ class Purged(msgspec.Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Whether no copy contains it."""
-        return not self.is_whole and not self.versions
+        return not self.is_whole and not self.versions and not self.labels
 
     @property
     def lies_live(self) -> bool:

@@ -99,6 +99,7 @@ def _found(found: PurgeMatches) -> JsonObject:
         "hits": [_hit(hit, found.kept.get(hit.where)) for hit in plan.hits],
         "also": [{"where": where, "texts": len(texts)} for where, texts in found.also.items()],
         "not_looked_into": [{"where": where, "form": form} for where, form in sorted(found.opaque.items())],
+        "labels": list(found.labels),
         "beside": [sight.to_json() for sight in found.sights],
         "live": _live(found.live),
         "names": list(plan.names),

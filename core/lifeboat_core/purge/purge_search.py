@@ -74,8 +74,9 @@ class PurgeMatches:
     """The result of a search. `head` and `purges` are the newest sequence and the number of redactions at that time:
     later ones have to be searched again. `sequences` are states with matches, `searched` all that were searched, `live`
     what can be removed from the workspace. `closed` are histories that do not open. `kept` has the states with matches
-    by file and memory; `also` what these lose besides the matches, with those masked. `opaque` is the form of each file
-    that cannot be searched. `has_weak`: part of it can be guessed, so that no print of it is kept unless the user asks.
+    by file and memory; `also` what these lose besides the matches, with those masked. `labels` are the names of
+    sequences and the proposals with a match, which the purge removes. `opaque` is the form of each file that cannot be
+    searched. `has_weak`: part of it can be guessed, so that no print of it is kept unless the user asks.
     """
 
     plan: CutPlan
@@ -91,8 +92,14 @@ class PurgeMatches:
     live: list[WorkspaceRemoval] = field(default_factory=list)
     kept: dict[str, KeptVersions] = field(default_factory=dict)
     also: dict[str, list[str]] = field(default_factory=dict)
+    labels: list[str] = field(default_factory=list)
     opaque: dict[str, str] = field(default_factory=dict)
     has_weak: bool = False
+
+    @property
+    def is_purgeable(self) -> bool:
+        """Return whether a purge would remove anything."""
+        return bool(self.plan.leaves or self.labels)
 
     @property
     def sights(self) -> list[FileSight]:
@@ -145,6 +152,7 @@ def find_purge_matches(
         sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
         kept=kept,
         also=find_collateral_losses(items, plan, request.wanted),
+        labels=list(_matching_labels(opened, request.wanted)) if request.wanted else [],
         opaque={**looked.opaque, **_opaque(items())} if request.wanted else {},
     )
 
@@ -163,17 +171,18 @@ def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
 def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, opened: Histories) -> LocalFileSearch:
     """Search outside the histories, the names of sequences, and the proposals of the agent."""
     looked = local_file_search.search_local_files(context, agent, wanted)
-    looked.sights += [
-        FileSight(local_file_search.HOME, f"the name of sequence {number}", None, "")
-        for history in opened.open
-        for number in find_named_sequences(history.vault, wanted)
-    ]
-    looked.sights += [
-        FileSight(local_file_search.HOME, f"proposal {number} of the agent", None, "")
-        for history in opened.open
-        for number in find_worded_proposals(history.vault, wanted)
-    ]
+    looked.sights += [FileSight(local_file_search.HOME, label, None, "") for label in _matching_labels(opened, wanted)]
     return looked
+
+
+def _matching_labels(opened: Histories, wanted: PurgeTerms) -> Iterator[str]:
+    """Yield the names of sequences, then the proposals that contain the text."""
+    for history in opened.open:
+        for number in find_named_sequences(history.vault, wanted):
+            yield f"the name of sequence {number}"
+    for history in opened.open:
+        for number in find_worded_proposals(history.vault, wanted):
+            yield f"proposal {number} of the agent"
 
 
 def find_worded_proposals(vault: Vault, wanted: PurgeTerms) -> list[int]:

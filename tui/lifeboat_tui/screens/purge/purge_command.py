@@ -76,4 +76,4 @@ def _counts(wanted: PurgeChoices, option: str) -> bool:
 
 def build_confirmation_phrase(plan: Purged) -> str:
     """Return the phrase to type before the purge, the same as in a shell."""
-    return f"purge {plan.agent.name if plan.is_whole else plan.versions}"
+    return f"purge {plan.agent.name if plan.is_whole else plan.versions or len(plan.labels)}"

@@ -57,6 +57,8 @@ def count_purged_items(plan: Purged) -> str:
     elsewhere only the matches."""
     if plan.is_whole:
         return f"the whole agent, with {count_text(plan.records, 'memory')}"
+    if plan.labels and not plan.versions:
+        return count_text(len(plan.labels), "name or proposal", "names or proposals")
     cut = len({hit.where for hit in plan.hits if hit.kind == "record"} - set(plan.record_ids))
     places = [count_text(cut, "memory")] if cut else []
     places += [count_text(len(plan.files), "file")] if plan.files else []
