@@ -11,10 +11,13 @@ import pytest
 
 from lifeboat_core.agents.agent import find_agent
 from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.grants import proposals
+from lifeboat_core.grants.proposals import ProposalBook, Request
 from lifeboat_core.home.context import Context
+from lifeboat_tui.screens.proposals_screen import ProposalsScreen
 from lifeboat_tui.screens.screen_registry import PLACES
 from support.cli import cli_client
-from support.tui.live import live
+from support.tui.live import live, shows
 from support.tui.pilots import settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -49,6 +52,23 @@ async def test_a_screen_opens_while_another_process_syncs_and_both_succeed(scree
         out, said = await process.communicate()
         assert process.returncode == 0, (out, said)
         assert "Another command is using this agent" not in text_of(pilot)
+
+
+async def test_proposals_are_shown_while_another_command_holds_the_lock_of_the_agent(workspace: Path) -> None:
+    context = Context.open()
+    ada = find_agent(context, "ada")
+    asked = Request(proposals.RESTORE_FILE, 0, path="MEMORY.md", reason="please")
+
+    def propose(book: ProposalBook) -> ProposalBook:
+        return proposals.add_proposal(book, asked, now=context.now(), session="s-1", client="", agent_name="ada")
+
+    with context.vault(ada.id) as vault:
+        proposals.change_book(vault, propose, proposals.MADE)
+    with agent_lock(context, ada.id, "compare"):
+        async with live(agent="ada") as pilot:
+            pilot.app.push_screen(ProposalsScreen(ada.id))
+            await shows(pilot, "unchanged MEMORY.md")
+            assert "Another command is using this agent" not in text_of(pilot)
 
 
 async def test_sync_waits_for_a_lock_that_another_command_holds_and_says_for_which(workspace: Path) -> None:

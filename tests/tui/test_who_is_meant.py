@@ -23,6 +23,8 @@ WRITE = (
     *(("config", "set", "a", "b"), ("remote", "add", "a", "b"), ("remote", "remove", "a"), ("remote", "test", "a")),
     *(("receipts", "confirm", "r"), ("receipts", "export", "r", "-o", "/f"), ("doctor", "--bundle", "/f")),
     *(("daemon", "start"), ("daemon", "stop"), ("service", "install"), ("restore", "a", "--dry-run", "--yes")),
+    *(("proposals", "accept", "a", "1"), ("proposals", "reject", "a", "1"), ("review", "a", "--approve", "m")),
+    *(("review", "a", "--approve-all"), ("review", "a", "--undo", "m")),
 )
 
 
@@ -65,6 +67,17 @@ async def test_a_link_that_only_looks_runs_nothing_that_changes_something(words:
         with pytest.raises(ReadOnlyRefusal):
             await run(*words)
     assert not link.asked
+
+
+@pytest.mark.parametrize(
+    "words",
+    (("review", "a", "--limit", "5"), ("proposals", "list", "a"), ("proposals", "show", "a", "1")),
+    ids=" ".join,
+)
+async def test_a_link_that_only_looks_shows_changes_and_proposals(words: tuple[str, ...]) -> None:
+    link = recorded()
+    link.answers(words, {"a": 1})
+    assert (await ReadOnlyLink(link).run(*words)).document == {"a": 1}
 
 
 async def test_a_link_that_only_looks_shows_what_would_be_done() -> None:

@@ -16,6 +16,7 @@ from lifeboat_core.agents.agent import Agent, find_agent, list_agents
 from lifeboat_core.grants import proposals as book
 from lifeboat_core.grants.proposals import Proposal
 from lifeboat_core.texts.human_text import NO_BREAK, count_text, quote_argument, time_text
+from lifeboat_core.texts.proposal_text import describe_request
 from lifeboat_core.texts.safe_text import name_text
 
 _COLUMNS = ("agent", "number", "made", "state", "what", "reason given by the agent")
@@ -62,19 +63,7 @@ def _document(agent: Agent, one: Proposal) -> JsonObject:
 def _row(agent: Agent, one: Proposal) -> tuple[str, ...]:
     made = time_text(one.made_at).replace(" ", NO_BREAK)
     state = f"{one.state}, not finished" if one.is_unfinished else one.state
-    return agent.name, str(one.number), made, state, describe_request(one), one.request.reason
-
-
-def describe_request(one: Proposal) -> str:
-    """Return what a proposal asks for, in one sentence without a full stop."""
-    asked = one.request
-    if asked.kind == book.LABEL:
-        return f"name sequence {asked.sequence}: {name_text(asked.label)}"
-    if asked.kind == book.RESTORE_FILE:
-        return f"restore {name_text(asked.path)} from sequence {asked.sequence}"
-    if asked.kind == book.RESTORE_MEMORY:
-        return f"restore memory {asked.memory} from sequence {asked.sequence}"
-    return f"undo the edit of memory {asked.memory} in sequence {asked.edited}"
+    return agent.name, str(one.number), made, state, describe_request(one.request), one.request.reason
 
 
 @proposals.command(epilog=format_examples("lifeboat proposals show Juniper 1"))
@@ -103,7 +92,7 @@ def show(session: CommandSession, agent: str, number: int) -> None:
 
 
 def _print_proposal(session: CommandSession, one: Proposal, preview: JsonObject | None) -> None:
-    session.output.line(f"Proposal {one.number} ({one.state}): {describe_request(one)}", style="bold")
+    session.output.line(f"Proposal {one.number} ({one.state}): {describe_request(one.request)}", style="bold")
     session.output.line(
         f"made {time_text(one.made_at)} by a client that calls itself {name_text(one.client or 'nothing')}"
     )
@@ -150,7 +139,7 @@ def accept(session: CommandSession, agent: str, number: int, yes: bool) -> None:
     if one.state == book.OPEN and not yes:
         if not session.output.as_json:
             _print_proposal(session, one, proposal_run.preview_proposal(session.context, found, one.request))
-        ask_confirmation(session, "Do this?", otherwise=f"{describe_request(one)} would be done")
+        ask_confirmation(session, "Do this?", otherwise=f"{describe_request(one.request)} would be done")
     with session.output.progress("Carrying out the proposal") as tell:
         done = proposal_run.accept_proposal(session.context, found, number, tell=tell)
     said = f"Proposal {number} of {found.name} was carried out (sequence {done.made_sequence})."

@@ -16,9 +16,10 @@ _LOOKING = (
     *(("records", "list"), ("records", "show"), ("agents", "list"), ("agents", "discover"), ("keys", "status")),
     *(("config", "list"), ("config", "check"), ("remote", "list"), ("daemon", "log"), ("service", "status")),
     *(("receipts", "list"), ("receipts", "show"), ("receipts", "verify")),
+    *(("review",), ("proposals", "list"), ("proposals", "show")),
 )
 """Commands that never change user data. Any other command is refused unless it has `--dry-run`."""
-_WRITING = frozenset({"--yes", "--bundle"})
+_WRITING = frozenset({"--yes", "--bundle", "--approve", "--approve-all", "--undo"})
 
 
 class ReadOnlyRefusal(LifeboatError):

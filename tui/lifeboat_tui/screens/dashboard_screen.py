@@ -44,6 +44,7 @@ CHANGES = 20
 REST = 0.08
 """Seconds that the cursor must rest on an agent before its timeline is loaded, so that a held key loads none."""
 ASKING = "Loading the status of your agents..."
+_ABOUT_ONE = frozenset(("sync", "pause", "open", "restore", "purge", "verify", "undo", "accept", "proposals"))
 NOBODY = "No agent is protected yet. Press a to restore an agent, or to protect the agents on this machine."
 
 
@@ -61,6 +62,7 @@ class DashboardScreen(LifeboatScreen):
         UserAction("verify", "v", "verify", "Read the agent's newest sequence back and compare every byte"),
         UserAction("undo", "u", "undo", "Undo the last restore of the agent", writes=True),
         UserAction("purge", "P", "purge", "Destroy data in the whole history, with a signed receipt"),
+        UserAction("proposals", "p", "proposals", "Show what the agent proposes, and accept or reject it"),
         UserAction("add", "a", "add agents", "Find the agents on this machine and protect them"),
         FILTER,
     )
@@ -242,6 +244,8 @@ to press.
             yield Content.styled(make_plain(reason), f"$text-{_colour(agent.state)}")
         if (helps := _helping_keys(agent)) is not None:
             yield Content.styled(helps, "bold")
+        if agent.proposals:
+            yield Content.styled("Press p to see what the agent proposes, and to accept or reject it.", "bold")
         yield format_pair("workspace", agent.workspace)
         if not agent.vault_opened:
             yield format_pair("vault", "could not be opened, so its captures and verification are unknown")
@@ -285,8 +289,12 @@ to press.
 
     def why_not(self, act: str) -> str | None:
         agent = self.chosen
-        if act in ("sync", "pause", "open", "restore", "purge", "verify", "undo", "accept") and agent is None:
+        if act in _ABOUT_ONE and agent is None:
             return "no agent is protected yet; press a to add one"
+        if act == "proposals" and self.link.is_demo:
+            return "the demo has no proposals"
+        if act == "proposals" and agent is not None and not agent.proposals:
+            return "the agent has no open proposals"
         if act == "accept" and agent is not None and agent.held is None:
             return "no capture of this agent is held"
         return None
@@ -305,6 +313,13 @@ to press.
 
     def do_purge(self) -> None:
         self.lifeboat.open("purge")
+
+    def do_proposals(self) -> None:
+        from lifeboat_tui.screens.proposals_screen import ProposalsScreen
+
+        agent = self.chosen
+        assert agent is not None
+        self.app.push_screen(ProposalsScreen(agent.id))
 
     def do_add(self) -> None:
         self.lifeboat.open("setup")
