@@ -221,3 +221,21 @@ def test_a_removed_line_leaves_all_others_matched(make: Callable[[list[bytes]], 
     old = [b"a\n", b"\n", b"b\n", b"\n", b"c\n"]
     new = make(old)
     assert len(match_lines(old, new)) == len(new)
+
+
+def _longest_common(old: list[bytes], new: list[bytes]) -> int:
+    """Return the length of a longest common subsequence, from the textbook's table."""
+    row = [0] * (len(old) + 1)
+    for line in new:
+        before = row
+        row = [0]
+        for place, other in enumerate(old):
+            row.append(before[place] + 1 if line == other else max(before[place + 1], row[-1]))
+    return row[-1]
+
+
+@pytest.mark.parametrize(("first", "second"), [(b"ab", b"bba"), (b"abb", b"aab"), (b"abcb", b"bcca")])
+def test_few_different_lines_that_repeat_many_times_are_matched_as_far_as_possible(first: bytes, second: bytes) -> None:
+    """A comparison whose time grows with the third power of the lines would take minutes for these."""
+    old, new = ([bytes([letter]) for letter in pattern] * (2400 // len(pattern)) for pattern in (first, second))
+    assert len(match_lines(old, new)) == _longest_common(old, new)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-MOST_COMPARED = 4_000_000
-"""Pairs of lines that are compared one by one where no line is unique. Beyond that, the lines count as new."""
+MOST_COMPARED = 64_000_000
+"""Pairs of lines that are compared where no line is unique: one bit of memory each. Beyond that, the lines count as
+new."""
 
 
 class _Range(NamedTuple):
@@ -98,10 +98,29 @@ def _between(given: _Range, anchors: list[tuple[int, int]], found: dict[int, int
 
 
 def _compare(old: Sequence[bytes], new: Sequence[bytes], given: _Range) -> Iterator[tuple[int, int]]:
-    """Yield matches (new, old) among repeated lines."""
-    if (given.old_end - given.old_start) * (given.new_end - given.new_start) > MOST_COMPARED:
+    """Yield matches (new, old) among repeated lines: a longest common subsequence.
+
+    Each row of the usual table is one integer with a bit for each old line, so a row takes a few operations. The
+    time of `difflib` grows with the third power of the lines where few different ones repeat.
+    """
+    width, height = given.old_end - given.old_start, given.new_end - given.new_start
+    if width * height > MOST_COMPARED:
         return
-    old_part, new_part = old[given.old_start : given.old_end], new[given.new_start : given.new_end]
-    for block in difflib.SequenceMatcher(None, old_part, new_part, autojunk=False).get_matching_blocks():
-        for step in range(block.size):
-            yield given.new_start + block.b + step, given.old_start + block.a + step
+    masks: dict[bytes, int] = {}
+    for place, line in enumerate(old[given.old_start : given.old_end]):
+        masks[line] = masks.get(line, 0) | 1 << place
+    row = full = (1 << width) - 1
+    rows = [row]  # a bit is 0 where one more old line makes the common subsequence longer
+    for line in new[given.new_start : given.new_end]:
+        common = row & masks.get(line, 0)
+        row = ((row + common) | (row - common)) & full
+        rows.append(row)
+    place, number = width - 1, height
+    while place >= 0 and number:
+        if rows[number] >> place & 1:
+            place -= 1
+            continue
+        number -= 1
+        if rows[number] >> place & 1:
+            yield given.new_start + number, given.old_start + place
+            place -= 1
