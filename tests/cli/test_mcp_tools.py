@@ -8,8 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
+from lifeboat_alf.errors import ErrorCode
 from lifeboat_cli.mcp.stdio_server import call_tool, serve_agent
-from lifeboat_core.errors import ReaderGone
+from lifeboat_core.errors import ReaderGone, RecordError
 from lifeboat_core.grants import agent_grant, proposal_requests, proposal_run
 from lifeboat_core.grants.proposal_requests import ServerSession
 from support.core.protected import Protected
@@ -86,3 +87,15 @@ def test_only_a_client_that_ended_first_is_no_error(
     monkeypatch.setattr(anyio, "run", run)
     with pytest.raises(expected):
         serve_agent(ada.context, begin(ada))
+
+
+@pytest.mark.parametrize("code", [RecordError.MEMORY_CHANGED, RecordError.NOT_IN_FILE])
+def test_a_refusal_names_no_file_of_a_memory_which_may_be_outside(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
+) -> None:
+    def refuse(*_: object) -> None:
+        raise code("the memory in projects/private.md cannot be undone", fix="lifeboat records show")
+
+    monkeypatch.setattr(proposal_requests, "request_undo", refuse)
+    text, is_error = call(ada, "propose_undo", id="x" * 36)
+    assert is_error and str(code.code) in text and "private" not in text

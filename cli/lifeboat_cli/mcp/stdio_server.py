@@ -111,9 +111,7 @@ _SAFE_CODES = frozenset(
     {
         "bad_label",
         "bad_moment",
-        "memory_changed",
         "memory_holds_secret",
-        "memory_not_in_file",
         "no_earlier_text",
         "nothing_to_restore",
         "record_purged",
@@ -122,7 +120,7 @@ _SAFE_CODES = frozenset(
         "unknown_sequence",
     }
 )
-"""Errors whose messages name memories, sequences and files of the workspace only."""
+"""Errors whose messages name memories and sequences only. A file with memories may be outside of the workspace."""
 
 
 def serve_agent(context: Context, session: ServerSession) -> None:
