@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import AgentError
 from lifeboat_core.history import line_origins
-from lifeboat_core.history.line_matching import match_lines
 from lifeboat_core.history.line_origins import FileVersion, LineOrigin, trace_lines
+from lifeboat_core.texts.line_matching import match_lines
 from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 

@@ -16,11 +16,11 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.errors import AgentError
-from lifeboat_core.history.line_matching import match_lines
 from lifeboat_core.home.context import Context
 from lifeboat_core.memories.file_memories import MemorySpan, locate_memories
 from lifeboat_core.restore.plan_opening import find_sequence_at
 from lifeboat_core.texts.human_text import file_name, quote_argument
+from lifeboat_core.texts.line_matching import match_lines
 from lifeboat_core.texts.safe_text import name_text
 from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.vault import Vault

@@ -6,7 +6,6 @@ Rows of an agent's database belong to the runtime: its own command removes them.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -41,6 +40,7 @@ from lifeboat_core.purge.keep_out import KeepOut, let_in
 from lifeboat_core.restore.runtime_file_locks import hold_runtime_locks
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.unified_diffs import unified_diff_lines
 from lifeboat_vault.vault import Vault
 
 
@@ -115,7 +115,7 @@ def _diff(path: str, before: bytes, after: bytes) -> str:
     if b"\0" in before:
         return ""
     old, new = (side.decode("utf-8", "replace").splitlines() for side in (before, after))
-    return "\n".join(difflib.unified_diff(old, new, name_text(path), name_text(path), n=0, lineterm=""))
+    return "\n".join(unified_diff_lines(old, new, name_text(path), name_text(path), context=0))
 
 
 def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceRemoval]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from lifeboat_core.restore.secret_hiding import HideFile
 from lifeboat_core.restore.wanted_contents import FILE, MERGED
 from lifeboat_core.texts.human_text import count_text, time_text
 from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.unified_diffs import unified_diff_lines
 
 LARGEST_BYTES = 256 * 1024
 """Larger files take seconds to compare line by line, and the result is not readable."""
@@ -44,7 +44,7 @@ def make_unified_diff(name: str, old: bytes | None, new: bytes | None, most_line
     shown = name_text(name)
     before = "/dev/null" if old is None else f"a/{shown}"
     after = "/dev/null" if new is None else f"b/{shown}"
-    lines = list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), before, after, lineterm=""))
+    lines = list(unified_diff_lines(texts[0].splitlines(), texts[1].splitlines(), before, after))
     return FileDiff(name, "\n".join(lines[:most_lines]), len(lines) > most_lines)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lifeboat_core.documents.diff_documents import Difference, File, Record
 from lifeboat_core.texts.human_text import count_text, path_text
+from lifeboat_core.texts.unified_diffs import unified_diff_lines
 from lifeboat_tui.widgets.diff_view import ADDED, NOTE, PLACE, REMOVED, TITLE, DiffLine
 
 FILES, MEMORIES, OTHERS = "files", "memories", "others"
@@ -96,7 +96,7 @@ def _record(record: Record) -> DiffChange:
     elif len(old) + len(new) > _MOST_COMPARED:
         lines = (*(DiffLine(text, REMOVED) for text in old), *(DiffLine(text, ADDED) for text in new))
     else:
-        lines = tuple(_diff_lines(list(difflib.unified_diff(old, new, lineterm="", n=3))[2:], places=False))
+        lines = tuple(_diff_lines(list(unified_diff_lines(old, new))[2:], places=False))
         lines = lines or (DiffLine("The text of this memory did not change, but its metadata did.", NOTE),)
     name = _first_words(new or old) or record.id
     return _change(f"{MEMORIES}:{record.id}", MEMORIES, record.operation, name, "", lines, record.omitted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 MOST_COMPARED = 64_000_000
@@ -21,7 +21,7 @@ class _Range(NamedTuple):
     new_end: int
 
 
-def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
+def match_lines(old: Sequence[Hashable], new: Sequence[Hashable]) -> dict[int, int]:
     """Return for each line of `new` that stood in `old` its place there; both counted from 0, in rising order.
 
     Lines that are unique in both versions are matched first (patience diff), so a moved section is not torn apart and
@@ -41,7 +41,7 @@ def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
     return found
 
 
-def _trim(old: Sequence[bytes], new: Sequence[bytes], given: _Range, found: dict[int, int]) -> _Range:
+def _trim(old: Sequence[Hashable], new: Sequence[Hashable], given: _Range, found: dict[int, int]) -> _Range:
     """Match equal lines at both ends of a range, and return the rest."""
     old_start, old_end, new_start, new_end = given
     while old_start < old_end and new_start < new_end and old[old_start] == new[new_start]:
@@ -53,7 +53,7 @@ def _trim(old: Sequence[bytes], new: Sequence[bytes], given: _Range, found: dict
     return _Range(old_start, old_end, new_start, new_end)
 
 
-def _unique_anchors(old: Sequence[bytes], new: Sequence[bytes], given: _Range) -> list[tuple[int, int]]:
+def _unique_anchors(old: Sequence[Hashable], new: Sequence[Hashable], given: _Range) -> list[tuple[int, int]]:
     """Return the places (old, new) of lines that are unique in both parts, the longest run of them that rises in
     both."""
     old_part, new_part = old[given.old_start : given.old_end], new[given.new_start : given.new_end]
@@ -97,7 +97,7 @@ def _between(given: _Range, anchors: list[tuple[int, int]], found: dict[int, int
     yield _Range(old_at, given.old_end, new_at, given.new_end)
 
 
-def _compare(old: Sequence[bytes], new: Sequence[bytes], given: _Range) -> Iterator[tuple[int, int]]:
+def _compare(old: Sequence[Hashable], new: Sequence[Hashable], given: _Range) -> Iterator[tuple[int, int]]:
     """Yield matches (new, old) among repeated lines: a longest common subsequence.
 
     Each row of the usual table is one integer with a bit for each old line, so a row takes a few operations. The
@@ -106,7 +106,7 @@ def _compare(old: Sequence[bytes], new: Sequence[bytes], given: _Range) -> Itera
     width, height = given.old_end - given.old_start, given.new_end - given.new_start
     if width * height > MOST_COMPARED:
         return
-    masks: dict[bytes, int] = {}
+    masks: dict[Hashable, int] = {}
     for place, line in enumerate(old[given.old_start : given.old_end]):
         masks[line] = masks.get(line, 0) | 1 << place
     row = full = (1 << width) - 1
