@@ -163,6 +163,7 @@ PRINTERS = {
     "lifeboat_cli.endpoint.endpoint_audit": "escaped on a terminal",
 }
 BLOCKS = {
+    "lifeboat_cli.proposals.proposal_commands",
     "lifeboat_cli.commands.help_command",
     "lifeboat_cli.agents.agents_hook",
     "lifeboat_cli.endpoint.endpoint_prepare",

@@ -41,7 +41,10 @@ def test_output_errors_and_status_are_told_apart() -> None:
 
 
 def test_a_program_is_talked_with_over_one_socket_and_ends_with_it() -> None:
-    text = "import sys; print(sys.stdin.readline().upper(), end='', flush=True); print('bye', file=sys.stderr)"
+    text = (
+        "import sys; sys.stdout.write(sys.stdin.readline().upper()); sys.stdout.flush(); sys.stdin.read();"
+        "print('bye', file=sys.stderr)"
+    )
     child = start_socket_child((sys.executable, "-c", text), environment=os.environ, keeps_terminal=False)
     child.connection.settimeout(patience())
     child.connection.sendall(b"ada\n")

@@ -125,7 +125,7 @@ async def test_help_says_what_the_screen_is_for_and_every_key_of_it() -> None:
         screen = pilot.app.screen
         await press(pilot, "question_mark")
         shown = text_of(pilot)
-        assert "the newest verified copies of all agents" in " ".join(shown.split())
+        assert "Each agent has a newest verified copy." in " ".join(shown.split())
         for act in (*screen.ACTS, *EVERYWHERE, *PLACES):  # type: ignore[attr-defined]
             assert act.help.split(",")[0][:40] in shown, act.name
         for word, _ in GLOSSARY:

@@ -271,8 +271,8 @@ def _ask_secret(what: str) -> str:
 
 
 def _ask_line(what: str, *, is_hidden: bool) -> str:
-    asked = line_text(f"{what} (input is hidden)" if is_hidden else what)
-    text = click.prompt(asked, hide_input=is_hidden, default="", show_default=False, err=True)
+    asked = f"{what} (input is hidden)" if is_hidden else what
+    text = click.prompt(line_text(asked), hide_input=is_hidden, default="", show_default=False, err=True)
     return _check_secret(what, str(text).strip().splitlines())
 
 
