@@ -22,7 +22,7 @@ from lifeboat_core.health.safety_level import SafetyJudgement, SafetyLevel
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = 3600.0
-ADA = Agent("0197fd80-0000-7000-8000-000000000001", "ada", "openclaw", Path("/home/ada/agent"))
+ADA = Agent("0197fd80-0000-7000-8000-000000000001", "ada", "openclaw", Path("/srv/ada/agent"))
 
 
 def ago(**parts: float) -> str:

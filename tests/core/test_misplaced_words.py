@@ -111,7 +111,7 @@ def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch)
         "\n".join(f"{number}. {word}" for number, word in enumerate(PHRASE, 1)),
         "-".join(PHRASE),
         f"/media/stick/{TEXT}",
-        f"file:///home/ada/{quote(TEXT)}",
+        f"file:///srv/ada/{quote(TEXT)}",
         f"my words: {' '.join(PHRASE[:12])}",
         f"  {TEXT.replace(' ', ', ')}  ",
         "".join(word.title() for word in PHRASE),
@@ -120,7 +120,7 @@ def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch)
         " ".join(word[:4] for word in PHRASE),
         " ".join(word[:4] if number % 2 else word for number, word in enumerate(PHRASE)),
         "".join(word[:4].upper() for word in PHRASE),
-        f"/home/ada/MyWords{''.join(word[:4].title() for word in PHRASE)}.txt",
+        f"/srv/ada/MyWords{''.join(word[:4].title() for word in PHRASE)}.txt",
     ],
 )
 def test_words_are_found_however_they_are_written(text: str) -> None:
@@ -132,7 +132,7 @@ def test_words_are_found_however_they_are_written(text: str) -> None:
     [
         "",
         " ".join(PHRASE[:11]),
-        "/home/ada/.openclaw/workspace",
+        "/srv/ada/.openclaw/workspace",
         "the memory about the boat and the harbour that was kept in the second drawer of the old desk by the window",
         "lifeboat+https://boat.example.com:8443/?pin=0123456789abcdef#token",
         "".join(PHRASE[:8]),

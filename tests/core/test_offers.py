@@ -172,16 +172,16 @@ def test_a_runtime_that_cannot_be_looked_at_hides_no_other(machine: Machine, mon
     zeroclaw = machine.context().adapter("zeroclaw")
 
     def fails(*arguments: object) -> list[object]:
-        raise PermissionError(13, "Permission denied", "/home/ada/.zeroclaw")
+        raise PermissionError(13, "Permission denied", "/srv/ada/.zeroclaw")
 
     monkeypatch.setattr(type(zeroclaw), "discover", staticmethod(fails))
     found = machine.look()
     assert [each["name"] for each in found["offers"]] == ["Juniper"]
-    assert "/home/ada/.zeroclaw" in found["problems"][0]
+    assert "/srv/ada/.zeroclaw" in found["problems"][0]
 
 
 def test_a_sentence_names_the_command_as_it_is_typed() -> None:
-    offer = AgentOffer("openclaw", "main", "Juniper", "/home/ada/my agents/june")
-    said = "Juniper (openclaw) is not protected. To protect it: lifeboat agents add '/home/ada/my agents/june'"
+    offer = AgentOffer("openclaw", "main", "Juniper", "/srv/ada/my agents/june")
+    said = "Juniper (openclaw) is not protected. To protect it: lifeboat agents add '/srv/ada/my agents/june'"
     assert offers.describe_offer(offer) == said
-    assert json.loads(json.dumps(offer.to_json()))["workspace"] == "/home/ada/my agents/june"
+    assert json.loads(json.dumps(offer.to_json()))["workspace"] == "/srv/ada/my agents/june"

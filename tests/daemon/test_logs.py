@@ -34,7 +34,7 @@ from support.preloaded import inline
 AGENT = "01a202a1-d4e1-79a8-8ed1-4e01374c864d"
 CANARIES = (
     "sk-ant-api03-CANARY-0123456789",
-    "/home/ada/notes/divorce-of-mira.md",
+    "/srv/ada/notes/divorce-of-mira.md",
     "https://ping.example.com/CANARY",
     "Buy ink for the plotter",
     "MEMORY.md",
@@ -248,7 +248,7 @@ def test_of_what_libraries_say_only_which_and_how_bad_is_kept(home: Home, log: E
     try:
         raise ValueError("CANARY")
     except ValueError:
-        logging.getLogger("apscheduler.executors").exception("Job CANARY failed in %s", "/home/ada/CANARY")
+        logging.getLogger("apscheduler.executors").exception("Job CANARY failed in %s", "/srv/ada/CANARY")
     logging.getLogger("watchdog").warning("CANARY")
     logging.getLogger("watchdog").info("CANARY")
     told_of = [{name: value for name, value in line.items() if name not in ("time", "at")} for line in lines(home)]

@@ -23,7 +23,7 @@ from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 
 USUAL = UnitProgram(("/opt/lifeboat/bin/python", "-P", "-m", "lifeboat_daemon.service", "--wait"), {})
-ODD = {"LIFEBOAT_HOME": '/home/ada/my boat/%h $HOME "x" \\n', "PATH": "/usr/bin:/bin"}
+ODD = {"LIFEBOAT_HOME": '/srv/ada/my boat/%h $HOME "x" \\n', "PATH": "/usr/bin:/bin"}
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from lifeboat_daemon.watch.event_filter import EventFilter
 from lifeboat_daemon.watch.watch_plan import PlannedFolder
 
-HERE = "/home/ada/workspace"
+HERE = "/srv/ada/workspace"
 PLAN = PlannedFolder(
     HERE, ignored=("node_modules/", "sub/.git/", "run.log", "odd[1].md"), noise=("*.sqlite-shm", "openclaw*.sqlite")
 )
@@ -50,7 +50,7 @@ def test_only_what_is_named_matters_where_names_are_given() -> None:
 
 
 def test_the_folder_itself_and_its_neighbours_do_not() -> None:
-    assert not any(map(EventFilter(PLAN).matters, (HERE, f"{HERE}-2/MEMORY.md", "/home/ada", "/")))
+    assert not any(map(EventFilter(PLAN).matters, (HERE, f"{HERE}-2/MEMORY.md", "/srv/ada", "/")))
     assert EventFilter(PlannedFolder("/")).matters("/MEMORY.md")
 
 

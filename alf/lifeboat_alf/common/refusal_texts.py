@@ -6,7 +6,7 @@ import os
 
 
 def describe_refusal(error: BaseException) -> str:
-    """Return what the system refused and why: "/home/ada/notes: No space left on device". Other errors keep their
+    """Return what the system refused and why: "/srv/ada/notes: No space left on device". Other errors keep their
     text."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
