@@ -100,7 +100,9 @@ def test_a_database_behind_a_link_is_refused(tmp_path: Path) -> None:
     made.database.symlink_to(real)
     with closing(made.connect()) as connection:
         connection.execute("SELECT * FROM memories").fetchall()
-        with pytest.raises(RuntimeDatabaseError, match="contains a symbolic link"):
+        with pytest.raises(
+            RuntimeDatabaseError, match=r"brain\.db contains a symbolic link, which Lifeboat does not follow"
+        ):
             store_of(made)
 
 

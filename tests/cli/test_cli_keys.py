@@ -141,7 +141,7 @@ def test_a_misspelt_word_is_named_by_its_number_only(words_file: Path, tmp_path:
     done = preloaded.run(
         ["keys", "prove", "--words-from", tmp_path / "typo"], capture_output=True, text=True, timeout=patience()
     )
-    assert done.returncode == 1 and "number 7" in done.stderr
+    assert done.returncode == 1 and "(positions): 7" in done.stderr
     said = set(re.findall(r"\w+", done.stdout + done.stderr))
     assert "hunterxx" not in said and len(said & set(words)) <= 4, "only words that any message has"
 

@@ -311,7 +311,8 @@ def test_of_a_vault_that_cannot_be_opened_it_says_why_and_the_fix_and_claims_not
     assert program.run_command(["status"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("the vault of ada could not be opened: error\n")
-    assert "ada: the vault could not be opened: " in said and str(database) in said
+    reason = f"the database {database} does not exist" if damage == "missing" else f"{database}: file is not a database"
+    assert f"ada: the vault could not be opened: {reason}" in said
     assert "To fix it: lifeboat " in said and "AGENT" not in said
     assert "None" not in said and "never" not in said.splitlines()[2]
     assert said.splitlines()[2].split() == ["ada", "error", "unknown", "unknown", "unknown"]

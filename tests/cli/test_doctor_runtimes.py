@@ -24,7 +24,8 @@ def _refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor_names_a_refused_adapter(tmp_path: Path) -> None:
     (found,) = check_runtimes.check(plain_context(tmp_path))
     assert (found.level, found.subject) == (DoctorLevel.ERROR, "notebook")
-    assert "must be in the attribute credentials of the adapter (a contract.CredentialSupport)" in found.result
+    assert "(a contract.CredentialSupport), not in the adapter itself: secrets" in found.result
+    assert "must be in the attribute credentials of the adapter (a contract." in found.result
 
 
 def test_discovery_names_a_refused_adapter(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_row_that_is_changed_on_its_way_is_never_taken_for_whole(
         done = moving.move()
     finally:
         crash_points.hook = None
-    assert len(done.problems) == 4 and "differs from the original" in done.problems[0]
+    assert len(done.problems) == 4 and "copy of the table object differs from the original" in done.problems[0]
     assert holds(moving).startswith("unfinished:")
     assert moving.move().problems == []
     is_the_same(moving)

@@ -97,7 +97,7 @@ async def test_a_line_of_a_sequence_opens_the_timeline_there() -> None:
 async def test_a_purge_opens_its_receipt_and_other_lines_say_that_they_lead_nowhere() -> None:
     async with _open(_doing(_entry(2, "thin"), _entry(1, "purge"))) as pilot:
         await press(pilot, "o")
-        assert "not about one sequence" in notes(pilot)[-1]
+        assert "does not belong to a single sequence" in notes(pilot)[-1]
         await press(pilot, "down", "o")
         assert isinstance(pilot.app.screen, ReceiptsScreen)
 
